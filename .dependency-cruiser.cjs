@@ -124,6 +124,15 @@ module.exports = {
     ]),
     ...layers('services/catalog/src', [['.'], ['routes'], ['wire', 'catalog'], ['database', 'api']]),
     ...layers('services/edge/src', [['.'], ['proxy', 'flood'], ['api', 'headers'], ['paths']]),
+    ...layers('services/control-plane/src', [
+      ['.'],
+      ['routes'],
+      ['organizations'],
+      ['identity'],
+      ['mail'],
+      ['audit', 'jobs'],
+      ['database'],
+    ]),
     ...layers('services/usage-ledger/src', [
       ['.'],
       ['routes'],

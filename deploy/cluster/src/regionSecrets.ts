@@ -1,5 +1,5 @@
 import type { Region } from '@turnpike/config/region';
-import { DATABASE_SERVICES, type DatabaseService, SERVICES, type ServiceName } from '@turnpike/config/services';
+import { type DatabaseService, REGION_DATABASE_SERVICES, SERVICES, type ServiceName } from '@turnpike/config/services';
 import { type LocalSecrets, loadLocalSecrets, toInternalKeySettings } from '@turnpike/local-stack/localSecrets';
 import { namespaceOf, secretsFileOf } from './regions.ts';
 
@@ -31,7 +31,7 @@ export function toSecretValues(secrets: LocalSecrets): Record<string, Record<str
   const { INTERNAL_PUBLIC_KEYS } = toInternalKeySettings(secrets, 'edge');
   const redis = { REDIS_URL: `redis://:${secrets.redisPassword}@redis:6379` };
   const toRole = (name: keyof typeof passwords) => ({ name, password: passwords[name] });
-  const databases = DATABASE_SERVICES.map((service) => {
+  const databases = REGION_DATABASE_SERVICES.map((service) => {
     const { database } = SERVICES[service];
     return { ...toRole(database.name), ...('owner' in database && { owner: toRole(database.owner) }) };
   });

@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '@turnpike/config/loadConfig';
-import { DATABASE_SERVICES, entryOf, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
+import { entryOf, REGION_DATABASE_SERVICES, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { readConfigSchemas } from '@turnpike/manifests/readConfigSchemas';
 import { parse } from 'yaml';
@@ -115,7 +115,7 @@ describe.each(REGION_SERVICES)('%s', (name) => {
   });
 });
 
-it.each(DATABASE_SERVICES)('%s waits for its migration, which waits for Postgres', async (name) => {
+it.each(REGION_DATABASE_SERVICES)('%s waits for its migration, which waits for Postgres', async (name) => {
   const migration = containerOf(`migrate-${name}`);
   expect(containerOf(name).depends_on).toEqual({
     [`migrate-${name}`]: { condition: 'service_completed_successfully' },
@@ -144,7 +144,7 @@ it('leads nobody out but those who fetch what clients name', () => {
 
 it('gives no container a right, or a root that it could write', () => {
   const containers = Object.entries(compose.services);
-  expect(containers.length).toBeGreaterThan(REGION_SERVICES.length + DATABASE_SERVICES.length);
+  expect(containers.length).toBeGreaterThan(REGION_SERVICES.length + REGION_DATABASE_SERVICES.length);
   for (const [name, { user, read_only, cap_drop, security_opt, tmpfs }] of containers)
     expect({ name, user, read_only, cap_drop, security_opt, tmpfs }).toEqual({
       name,

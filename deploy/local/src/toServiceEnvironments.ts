@@ -92,6 +92,13 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
+  'control-plane': ({ ports }) => ({
+    // Browsers keep a session of `localhost` over plain http, and of no other such address.
+    ACCOUNT_ORIGIN: `http://localhost:${ports.services['control-plane'].port}`,
+    TRUSTED_HOPS: '0',
+    SMTP_URL: 'smtp://127.0.0.1:1025',
+    MAIL_FROM: 'Turnpike <no-reply@turnpike.localhost>',
+  }),
   'media-jobs': (settings) => ({
     PUBLIC_URL: toServiceUrls(settings.ports).edge.url,
     MEDIA_BACKENDS_FILE: settings.mediaBackendsFile,

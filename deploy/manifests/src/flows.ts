@@ -46,8 +46,13 @@ const service = (name: ServiceName): Party => ({ kind: 'service', name });
 const migration = (name: ServiceName): Party => ({ kind: 'migration', name });
 const role = (name: Role): Party => ({ kind: 'role', name });
 const outsider = (name: Outsider): Party => ({ kind: 'outsider', name });
-/** The services that fetch what clients name by an address, and so the only ones with a way out. */
-const FETCHERS: ServiceName[] = ['model-router', 'media-jobs'];
+const WEB = [tcp(80), tcp(443)];
+/** The only services with a way out, each with the ports and the reason. */
+const OUTSIDE: Partial<Record<ServiceName, { ports: PortRange[]; why: string }>> = {
+  'model-router': { ports: WEB, why: "clients' images" },
+  'media-jobs': { ports: WEB, why: "clients' images, and an object store outside" },
+  'control-plane': { ports: [tcp(443), tcp(465), tcp(587)], why: 'identity providers and the mail server' },
+};
 
 /**
  * Every connection that a pod of a scope's namespace may open, by what the list of services says. What differs from cluster to cluster
@@ -77,6 +82,7 @@ export function listFlows(scope: 'region' | 'global'): Flow[] {
 /** To stores, engines and beyond the region. */
 function toOwnFlows(name: ServiceName): Flow[] {
   const { database, redis, eventLog, engines, objects } = entryOf(name);
+  const outside = OUTSIDE[name];
   const to = (place: Role, why: string): Flow => {
     return { from: service(name), to: role(place), ports: [ROLE_PORTS[place]], why };
   };
@@ -87,16 +93,7 @@ function toOwnFlows(name: ServiceName): Flow[] {
     ...(objects ? [to('object-store', 'what was made, where the store is in the region')] : []),
     ...(engines === 'text' ? [to('engine', 'calls')] : []),
     ...(engines === 'media' ? [to('media-engine', 'jobs and calls')] : []),
-    ...(FETCHERS.includes(name)
-      ? [
-          {
-            from: service(name),
-            to: outsider('public internet'),
-            ports: [tcp(80), tcp(443)],
-            why: objects ? "clients' images, and an object store outside" : "clients' images",
-          },
-        ]
-      : []),
+    ...(outside ? [{ from: service(name), to: outsider('public internet'), ...outside }] : []),
     askingNames(service(name)),
     { from: service(name), to: outsider('collector'), ports: [tcp(4318)], why: 'traces' },
   ];

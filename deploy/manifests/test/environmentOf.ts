@@ -6,6 +6,9 @@ const NAMED_SECRET = `k1:${'0123456789abcdef'.repeat(2)}`;
 const SIGNING_KEY = generateSigningKey('us/edge');
 /** Values that have the form of the secret ones. */
 const PLACEHOLDERS: Record<string, string> = {
+  OIDC_PROVIDERS:
+    '[{"id":"company","name":"Company","issuer":"https://id.example.com","client_id":"turnpike","client_secret":"a secret"}]',
+  SMTP_URL: 'smtps://turnpike:password@mail.example.com:465',
   INTERNAL_SIGNING_KEY: SIGNING_KEY,
   INTERNAL_PUBLIC_KEYS: toPublicKey(SIGNING_KEY),
   KEY_PEPPERS: NAMED_SECRET,

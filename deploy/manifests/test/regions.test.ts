@@ -277,8 +277,8 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
   });
 });
 
-describeWithKustomize.each(OVERLAYS)('%s, a region', (overlay) => {
-  it.each(DATABASE_SERVICES)('migrates the database of %s, with what its migration reads', (name) => {
+describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) => {
+  it.each(databasesOf(overlay))('migrates the database of %s, with what its migration reads', (name) => {
     const { pod, labels } = workloadOf(`migrate-${name}`, overlay);
     const [container] = pod.containers;
     if (!container) throw new Error('no container');
@@ -289,7 +289,9 @@ describeWithKustomize.each(OVERLAYS)('%s, a region', (overlay) => {
     expect(container.image).toBe(workloadOf(name, overlay).pod.containers[0]?.image);
     expect(labels).toMatchObject({ 'turnpike/role': 'migration' });
   });
+});
 
+describeWithKustomize.each(OVERLAYS)('%s, a region', (overlay) => {
   it('gives the edge and the router the same longest calls', () => {
     const { IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS } = configOf('edge', overlay);
     expect(configOf('model-router', overlay)).toMatchObject({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS });

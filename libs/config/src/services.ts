@@ -90,7 +90,13 @@ export const SERVICES = {
     // As the router, where large bodies come and go, of which little lives.
     nodeFlags: ['--max-semi-space-size=16'],
   },
-  'control-plane': { scope: 'global', listeners: LISTENERS, settings: 'CONTROL_PLANE', calls: [] },
+  'control-plane': {
+    scope: 'global',
+    listeners: LISTENERS,
+    settings: 'CONTROL_PLANE',
+    calls: [],
+    database: { name: 'account', owner: 'account_owner' },
+  },
 } as const satisfies Record<string, ServiceEntry>;
 
 export type ServiceName = keyof typeof SERVICES;
@@ -113,6 +119,10 @@ export const REGION_SERVICES = SERVICE_NAMES.filter((name): name is RegionServic
 export const GLOBAL_SERVICES = SERVICE_NAMES.filter((name): name is GlobalService => SERVICES[name].scope === 'global');
 export const isDatabaseService = (name: ServiceName): name is DatabaseService => 'database' in SERVICES[name];
 export const DATABASE_SERVICES = SERVICE_NAMES.filter(isDatabaseService);
+/** The databases of a region's services. */
+export const REGION_DATABASE_SERVICES = DATABASE_SERVICES.filter(
+  (name): name is Exclude<DatabaseService, GlobalService> => SERVICES[name].scope === 'region',
+);
 export const isEventLogService = (name: ServiceName): name is EventLogService => 'eventLog' in SERVICES[name];
 export const EVENT_LOG_SERVICES = SERVICE_NAMES.filter(isEventLogService);
 export const INTERNAL_SERVICES = REGION_SERVICES.filter((name): name is InternalService => name !== 'edge');

@@ -1,49 +1,118 @@
+import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
-import { admit, type Guard, openGuard } from '@turnpike/http-service/guard';
+import { admit, type Guard, openGuard, principalOf } from '@turnpike/http-service/guard';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { createFaultWording, createRequestReader } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { flat } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
+import type { Origin } from './audit/audit.ts';
+import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
+import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
+import { createGuard, REFUSALS } from './routes/guards.ts';
+import { createHandlers, type HandlerDependencies } from './routes/handlers.ts';
 
-export interface AppDependencies {
+export interface AppDependencies extends HandlerDependencies {
+  /** Proxies in front whose `X-Forwarded-For` counts. */
+  trustedHops: number;
   log: Logger;
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
 }
 
+/** The answers are about people: no cache keeps them, and no page shows them in a frame. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
 /** The routes for browsers. Every route has a guard: `serve` takes no route without one, and paths outside the list are 404. */
-export function createApp({ log, telemetry }: AppDependencies): Express {
+export function createApp(dependencies: AppDependencies): Express {
+  const { log, telemetry, trustedHops } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const app = express();
   app.disable('x-powered-by');
+  app.disable('etag');
   app.enable('strict routing');
   app.enable('case sensitive routing');
+  app.set('trust proxy', trustedHops);
   app.use((_req, res, next) => {
-    res.setHeader(REQUEST_ID_HEADER, newUuidV7());
+    res.set({ ...HEADERS, [REQUEST_ID_HEADER]: newUuidV7() });
     observeRequest(res, metrics);
     next();
   });
 
-  function serve(method: 'get', path: string, guard: Guard, handler: RequestHandler): void {
-    const route = `${method.toUpperCase()} ${path}`;
+  function serve(method: AccountRoute['method'], path: string, guard: Guard, handler: RequestHandler): void {
+    const route = `${method} ${path}`;
     const enter: RequestHandler = (_req, res, next) => {
       enterRoute(res, { route, span: telemetry.tracer.startTrace(route) });
       next();
     };
-    app[method](path, enter, admit(guard), handler);
+    app[METHODS[method]](path, enter, admit(guard), handler);
   }
-  serve('get', '/account/health', openGuard, (_req, res) => void res.json({ status: 'ok' }));
+
+  // Each handler is of its own route: the types of `createHandlers` say so, name by name.
+  const handlers = createHandlers(dependencies) as unknown as Record<string, (call: object) => Promise<unknown>>;
+  for (const [name, route] of Object.entries<AccountRoute>(accountApi.routes)) {
+    const handler = handlers[name];
+    if (!handler) throw new Error(`nobody serves ${route.method} ${route.path}`);
+    const read = createRequestReader(route);
+    serve(route.method, route.path, createGuard(route.access, dependencies), async (req, res) => {
+      const asked = await read(req, res);
+      const answer = await handler({ ...asked, who: principalOf(res), origin: originOf(req, res), res });
+      res.status(route.status ?? 200).json(answer);
+    });
+  }
+  serve('GET', RETURN_PATH, openGuard, async (req, res) => {
+    const target = await endSignIn(dependencies, req, res);
+    res.redirect(303, target);
+  });
 
   app.use((_req, res) => sendWireError(res, flat(404, 'not_found', { message: 'There is nothing at this path.' })));
+  const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE } });
   const onError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
-    toRequestLog(log, res).error({ err: error, route: routeOf(res) }, 'request failed');
-    sendWireError(res, toInternalError());
+    const wireError = wordFault(error) ?? toInternalError();
+    if (wireError.status >= 500) toRequestLog(log, res).error({ err: error, route: routeOf(res) }, 'request failed');
+    sendWireError(res, wireError);
   };
   app.use(onError);
   return app;
+}
+
+const METHODS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
+/** The refusals that any route may answer with, as those of one more route. */
+const ANY_ROUTE: AccountRoute = { ...accountApi.routes.health, faults: REFUSALS };
+
+const originOf = (req: Request, res: Response): Origin => ({
+  address: req.ip ?? '',
+  browser: req.headers['user-agent'] ?? '',
+  requestId: String(res.getHeader(REQUEST_ID_HEADER)),
+});
+
+/** Ends a sign-in at an identity provider. Returns the page to show: the first one, or the sign-in page with the reason. */
+async function endSignIn(dependencies: AppDependencies, req: Request, res: Response): Promise<string> {
+  try {
+    const browserToken = readCookie(req, SIGN_IN_COOKIE);
+    clearCookie(res, SIGN_IN_COOKIE);
+    const session = await endOidc(dependencies, { returnUrl: req.originalUrl, browserToken }, originOf(req, res));
+    if (session !== undefined) setCookie(res, SESSION_COOKIE, session);
+    return '/';
+  } catch (error) {
+    if (!(error instanceof OidcRefused)) throw error;
+    toRequestLog(dependencies.log, res).info({ err: error.cause, reason: error.reason }, 'a sign-in came to nothing');
+    return `/sign-in?error=${error.reason}`;
+  }
 }

@@ -1,10 +1,61 @@
 import { startService } from '@turnpike/http-service/startService';
+import { repeat } from '@turnpike/lifecycle/repeat';
+import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
+import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
+import { openDatabase } from './database/openDatabase.ts';
+import { removeOverdueCeremonies } from './identity/ceremonies.ts';
+import { Provider } from './identity/providers.ts';
+import { removeEndedSessions } from './identity/sessions.ts';
+import { openJobQueue } from './jobs/openJobQueue.ts';
+import { Outbox } from './mail/outbox.ts';
+
+/** Attempts to sign in by one client address: a company behind one address has some a minute. */
+const BY_ADDRESS = { requestsPerMinute: 20, burst: 60, maxNames: 100_000 };
+/** Mails to one mailbox, whoever asks for them. */
+const BY_MAILBOX = { requestsPerMinute: 0.2, burst: 5, maxNames: 100_000 };
+const CLEAN_MS = 3_600_000;
 
 startService({
   name: 'control-plane',
   schema: configSchema,
-  open: async ({ log, telemetry }) => createApp({ log, telemetry }),
-  routes: (app) => ({ public: app, internal: { routes: [], toWireError: () => undefined }, readinessChecks: {} }),
+  async open({ config, log, telemetry, shutdown }) {
+    const { DATABASE_URL: databaseUrl, ACCOUNT_ORIGIN: accountOrigin } = config;
+    await untilDatabaseAnswers({ service: 'control-plane', databaseUrl, say: (line) => log.warn(line) });
+    const db = openDatabase(databaseUrl);
+    shutdown.defer('postgres', () => db.$disconnect());
+
+    const { boss, close } = await openJobQueue(databaseUrl, log);
+    shutdown.defer('job queue', close);
+    const outbox = new Outbox({ db, boss, smtpUrl: config.SMTP_URL, from: config.MAIL_FROM, accountOrigin, log });
+    await outbox.start();
+    shutdown.defer('mail server', () => outbox.close());
+
+    const cleaning = repeat(
+      async () => {
+        await removeOverdueCeremonies(db);
+        await removeEndedSessions(db);
+      },
+      { pauseMs: CLEAN_MS, log, failing: 'ended sessions cannot be removed: they stay, and are refused' },
+    );
+    shutdown.defer('cleaning', () => cleaning.close());
+
+    return {
+      db,
+      outbox,
+      providers: config.OIDC_PROVIDERS.map((settings) => new Provider(settings)),
+      accountOrigin,
+      byAddress: createThrottle(BY_ADDRESS),
+      byMailbox: createThrottle(BY_MAILBOX),
+      trustedHops: config.TRUSTED_HOPS,
+      log,
+      telemetry,
+    };
+  },
+  routes: (dependencies) => ({
+    public: createApp(dependencies),
+    internal: { routes: [], toWireError: () => undefined },
+    readinessChecks: { postgres: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true) },
+  }),
 });

@@ -4,7 +4,7 @@ import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/regions';
 import { REGIONS } from '@turnpike/config/region';
-import { DATABASE_SERVICES } from '@turnpike/config/services';
+import { REGION_DATABASE_SERVICES } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { type Flow, listFlows, type Party } from '@turnpike/manifests/flows';
 import type { Cell } from '../cell.ts';
@@ -16,7 +16,7 @@ const PROBE = fileURLToPath(new URL('../tryConnections.ts', import.meta.url));
 const ROLE = 'turnpike/role';
 /** Stand-ins of what runs for a moment only, and of a pod that no policy names. */
 const STAND_IN = 'turnpike.local/stand-in';
-const STAND_INS = [...DATABASE_SERVICES.map((service) => `migrate-${service}`), 'nobody'];
+const STAND_INS = [...REGION_DATABASE_SERVICES.map((service) => `migrate-${service}`), 'nobody'];
 const STANDING_WITHIN_MS = 60_000;
 /** Pods that try at a time: most of it is waiting. */
 const AT_ONCE = 6;

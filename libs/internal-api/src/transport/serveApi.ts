@@ -5,15 +5,15 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { retryAfter } from '@turnpike/public-api/headers';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import type { z } from 'zod';
-import type { InternalApi, InternalRoute } from '../internalApi.ts';
+import { z } from 'zod';
+import type { ApiRoute, InternalApi, InternalRoute } from '../internalApi.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024;
 
-type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+type Parsed<Schema> = Schema extends z.core.$ZodType ? z.output<Schema> : undefined;
 
 /** A request to a route, checked. */
-export interface Asked<R extends InternalRoute> {
+export interface Asked<R extends ApiRoute> {
   params: Parsed<R['params']>;
   body: Parsed<R['body']>;
 }
@@ -50,15 +50,26 @@ export function serveApi<Api extends InternalApi>(
 
 const METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
-function serve(
-  route: InternalRoute,
-  answer: (asked: { params: unknown; body: unknown }, res: Response) => unknown,
-): RequestHandler {
+/**
+ * Makes the reader of a route's parameters and body. It throws a fault of the kind `invalid_request`, which `createFaultWording` words,
+ * where they are not what the route takes.
+ */
+export function createRequestReader<R extends ApiRoute>(route: R): (req: Request, res: Response) => Promise<Asked<R>> {
   const readBody = createBodyReader(route.bodyLimitBytes ?? BODY_LIMIT_BYTES);
   return async (req, res) => {
     const params = route.params && parse(route.params, { ...req.query, ...req.params }, 'query');
     const body = route.body && parse(route.body, await readBody(req, res), 'body');
-    const content = await answer({ params, body }, res);
+    return { params, body } as Asked<R>;
+  };
+}
+
+function serve(
+  route: InternalRoute,
+  answer: (asked: { params: unknown; body: unknown }, res: Response) => unknown,
+): RequestHandler {
+  const read = createRequestReader(route);
+  return async (req, res) => {
+    const content = await answer(await read(req, res), res);
     if (route.etag) {
       const tag = route.etag(content);
       res.setHeader('etag', tag);
@@ -72,8 +83,8 @@ function serve(
 type InvalidRequest = { kind: 'invalid_request'; param: string; problem: string };
 
 /** `whole` names what is wrong where no single field is. */
-function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.output<Schema> {
-  const result = schema.safeParse(value, { error: toProblem });
+function parse<Schema extends z.core.$ZodType>(schema: Schema, value: unknown, whole: string): z.output<Schema> {
+  const result = z.safeParse(schema, value, { error: toProblem });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw invalid(issue?.path.join('.') || whole, issue?.message ?? 'is not what this route takes');
@@ -100,7 +111,11 @@ const invalid = (param: string, problem: string): ApiError<InvalidRequest> =>
  * Makes the words for what a handler of an API threw: 400 for a parameter or body that is none of the route's, and the faults
  * that routes declare. Undefined for everything else.
  */
-export function createFaultWording({ routes }: InternalApi): (error: unknown) => WireError | undefined {
+export function createFaultWording({
+  routes,
+}: {
+  routes: Record<string, ApiRoute>;
+}): (error: unknown) => WireError | undefined {
   const wordings = new Map(Object.values(routes).flatMap(({ faults = {} }) => Object.entries(faults)));
   return (error) => {
     if (!(error instanceof ApiError)) return undefined;

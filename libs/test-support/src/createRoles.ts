@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createDb } from '../src/database/createDb.ts';
+import pg from 'pg';
 
 /** The addresses of one database for the two roles that a stack has for it. */
 export interface RoleUrls {
@@ -15,12 +15,8 @@ export async function createRoles(superuserUrl: string): Promise<RoleUrls> {
   const database = new URL(superuserUrl).pathname.slice(1);
   const suffix = randomBytes(4).toString('hex');
   const [owner, serviceRole] = [`owner_${suffix}`, `service_${suffix}`];
-  const superuser = createDb({
-    databaseUrl: superuserUrl,
-    poolSize: 1,
-    statementTimeoutMs: 10_000,
-    waitTimeoutMs: 30_000,
-  });
+  const superuser = new pg.Client({ connectionString: superuserUrl, connectionTimeoutMillis: 30_000 });
+  await superuser.connect();
   for (const statement of [
     `CREATE ROLE ${owner} LOGIN`,
     `CREATE ROLE ${serviceRole} LOGIN`,
@@ -28,8 +24,8 @@ export async function createRoles(superuserUrl: string): Promise<RoleUrls> {
     `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`,
     `GRANT CONNECT ON DATABASE ${database} TO ${serviceRole}`,
   ])
-    await superuser.$executeRawUnsafe(statement);
-  await superuser.$disconnect();
+    await superuser.query(statement);
+  await superuser.end();
   const urlOf = (role: string): string => Object.assign(new URL(superuserUrl), { username: role }).href;
   return { ownerUrl: urlOf(owner), serviceUrl: urlOf(serviceRole), serviceRole };
 }

@@ -1,0 +1,379 @@
+import { REGIONS } from '@turnpike/config/region';
+import type { ApiRoute } from '@turnpike/internal-api/internalApi';
+import * as z from 'zod/mini';
+import { type Right, ROLES } from './roles.ts';
+
+/**
+ * Who may use a route: `anyone`; a signed-in user (`session`); a member of the organization in the path whose role has a right. `recent`
+ * asks that the user proved who they are within the last 10 minutes.
+ */
+export type Access =
+  | { of: 'anyone' }
+  | { of: 'session'; recent?: true }
+  | { of: 'member'; right: Right; recent?: true };
+
+/** A route of the account layer. */
+export interface AccountRoute extends ApiRoute {
+  access: Access;
+  path: `/account/${string}`;
+  /** The status of an answer that is not 200. */
+  status?: 201 | 202;
+}
+
+/** An e-mail address in lower case, without display name, comments or quoted parts. */
+const address = z.pipe(
+  z.string().check(z.trim(), z.maxLength(254), z.toLowerCase()),
+  z
+    .string()
+    .check(
+      z.regex(
+        /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
+        'must be an e-mail address',
+      ),
+    ),
+);
+/** A name for people: one line. */
+const displayName = z
+  .string()
+  .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line'));
+const token = z.string().check(z.regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of the link'));
+const instant = z.string();
+const role = z.enum(ROLES);
+const region = z.enum(REGIONS);
+const inOrganization = { organization_id: z.string() };
+const done = z.object({ done: z.literal(true) });
+
+export const userSchema = z.object({ user_id: z.string(), name: z.string(), addresses: z.array(z.string()) });
+export type UserBody = z.output<typeof userSchema>;
+
+const sessionSchema = z.object({
+  session_id: z.string(),
+  is_current: z.boolean(),
+  created_at: instant,
+  /** To the minute. */
+  seen_at: instant,
+  ends_at: instant,
+  address: z.string(),
+  browser: z.string(),
+});
+
+const organizationSchema = z.object({ organization_id: z.string(), name: z.string(), role, created_at: instant });
+const memberSchema = z.object({
+  user_id: z.string(),
+  name: z.string(),
+  address: z.nullable(z.string()),
+  role,
+  joined_at: instant,
+});
+const invitationSchema = z.object({
+  invitation_id: z.string(),
+  address: z.string(),
+  role,
+  invited_by: z.string(),
+  created_at: instant,
+  ends_at: instant,
+  status: z.enum(['open', 'accepted', 'withdrawn', 'expired']),
+});
+const workspaceSchema = z.object({ workspace_id: z.string(), region, name: z.string(), created_at: instant });
+const auditSchema = z.object({
+  audit_id: z.string(),
+  at: instant,
+  actor: z.string(),
+  action: z.string(),
+  target: z.string(),
+  before: z.unknown(),
+  after: z.unknown(),
+  address: z.nullable(z.string()),
+  request_id: z.nullable(z.string()),
+});
+
+const TOO_MANY = {
+  too_many_attempts: { status: 429, message: 'Too many attempts. Wait {seconds} s, then try again.' },
+};
+const LINK_IS_OVER = {
+  link_is_over: { status: 400, message: 'This link was used already, or is too old. Ask for a new one.' },
+};
+const UNKNOWN_PROVIDER = { unknown_provider: { status: 404, message: 'There is no such identity provider here.' } };
+const PROVIDER_AWAY = {
+  provider_away: { status: 502, message: 'The identity provider does not answer. Try again, or sign in by mail.' },
+};
+const LAST_OWNER = {
+  last_owner: { status: 409, message: 'An organization has an owner at all times. Make somebody else an owner first.' },
+};
+const ABOVE_OWN_ROLE = {
+  above_own_role: { status: 403, message: 'Your role does not reach that far: owners are changed by owners alone.' },
+};
+const UNKNOWN_MEMBER = { unknown_member: { status: 404, message: 'There is no such member.' } };
+const UNKNOWN_INVITATION = {
+  unknown_invitation: { status: 404, message: 'There is no such invitation that is open.' },
+};
+
+const defineRoutes = <const Routes extends Record<string, AccountRoute>>(routes: Routes): { routes: Routes } => ({
+  routes,
+});
+
+/** The routes of the control plane for browsers. */
+export const accountApi = defineRoutes({
+  health: {
+    access: { of: 'anyone' },
+    method: 'GET',
+    path: '/account/health',
+    promise: 'Says that the account layer answers.',
+    answer: z.object({ status: z.literal('ok') }),
+  },
+  listProviders: {
+    access: { of: 'anyone' },
+    method: 'GET',
+    path: '/account/sign-in/providers',
+    promise: 'Lists the identity providers by which one may sign in.',
+    answer: z.object({ providers: z.array(z.object({ provider_id: z.string(), name: z.string() })) }),
+  },
+  mailLink: {
+    access: { of: 'anyone' },
+    method: 'POST',
+    path: '/account/sign-in/link',
+    promise:
+      'Mails a link that signs in, valid for 15 minutes and once. The answer is the same whether or not the address is known.',
+    body: z.object({ address }),
+    status: 202,
+    answer: done,
+    faults: TOO_MANY,
+  },
+  signInByLink: {
+    access: { of: 'anyone' },
+    method: 'POST',
+    path: '/account/sign-in/link/complete',
+    promise: 'Signs in by the token of a mailed link, and makes the user where the address is new.',
+    body: z.object({ token }),
+    answer: userSchema,
+    faults: { ...LINK_IS_OVER, ...TOO_MANY },
+  },
+  beginOidc: {
+    access: { of: 'anyone' },
+    method: 'POST',
+    path: '/account/sign-in/oidc',
+    promise:
+      'Gives the page of an identity provider to go to. It has to be opened in the same browser within 10 minutes.',
+    body: z.object({ provider_id: z.string() }),
+    answer: z.object({ url: z.string() }),
+    faults: { ...UNKNOWN_PROVIDER, ...PROVIDER_AWAY, ...TOO_MANY },
+  },
+  linkOidc: {
+    access: { of: 'session', recent: true },
+    method: 'POST',
+    path: '/account/identities',
+    promise: 'As sign-in, and the identity becomes one more way to sign in as this user.',
+    body: z.object({ provider_id: z.string() }),
+    answer: z.object({ url: z.string() }),
+    faults: { ...UNKNOWN_PROVIDER, ...PROVIDER_AWAY },
+  },
+  stepUpByOidc: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/step-up/oidc',
+    promise:
+      'As sign-in, where the provider asks anew who it is. The session counts as proved for 10 minutes afterwards.',
+    body: z.object({ provider_id: z.string() }),
+    answer: z.object({ url: z.string() }),
+    faults: { ...UNKNOWN_PROVIDER, ...PROVIDER_AWAY },
+  },
+  mailStepUpLink: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/step-up/link',
+    promise: 'Mails a link to an address of the user that proves the session anew.',
+    body: z.object({ address }),
+    status: 202,
+    answer: done,
+    faults: { ...TOO_MANY, unknown_address: { status: 404, message: 'This is no address of yours.' } },
+  },
+  stepUpByLink: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/step-up/link/complete',
+    promise: 'Proves the session by the token of a mailed link. The session gets a new id.',
+    body: z.object({ token }),
+    answer: userSchema,
+    faults: LINK_IS_OVER,
+  },
+  getUser: {
+    access: { of: 'session' },
+    method: 'GET',
+    path: '/account/user',
+    promise: 'Says who is signed in.',
+    answer: userSchema,
+  },
+  signOut: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/sign-out',
+    promise: 'Ends the session.',
+    answer: done,
+  },
+  listSessions: {
+    access: { of: 'session' },
+    method: 'GET',
+    path: '/account/sessions',
+    promise: "Lists the user's sessions that have not ended, the newest first.",
+    answer: z.object({ sessions: z.array(sessionSchema) }),
+  },
+  endSession: {
+    access: { of: 'session' },
+    method: 'DELETE',
+    path: '/account/sessions/:session_id',
+    promise: 'Ends one of the sessions of the user at once.',
+    params: z.object({ session_id: z.string() }),
+    answer: done,
+    faults: { unknown_session: { status: 404, message: 'There is no such session.' } },
+  },
+  createOrganization: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/organizations',
+    promise: 'Makes an organization whose owner is the user. A user may belong to 20 at most.',
+    body: z.object({ name: displayName }),
+    status: 201,
+    answer: organizationSchema,
+    faults: { too_many_organizations: { status: 409, message: 'One user may belong to 20 organizations at most.' } },
+  },
+  listOrganizations: {
+    access: { of: 'session' },
+    method: 'GET',
+    path: '/account/organizations',
+    promise: 'Lists the organizations of the user, by name.',
+    answer: z.object({ organizations: z.array(organizationSchema) }),
+  },
+  getOrganization: {
+    access: { of: 'member', right: 'organization.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id',
+    promise: 'Shows an organization and the role of the user in it.',
+    params: z.object(inOrganization),
+    answer: organizationSchema,
+  },
+  renameOrganization: {
+    access: { of: 'member', right: 'organization.write' },
+    method: 'PATCH',
+    path: '/account/organizations/:organization_id',
+    promise: 'Names an organization anew.',
+    params: z.object(inOrganization),
+    body: z.object({ name: displayName }),
+    answer: organizationSchema,
+  },
+  listMembers: {
+    access: { of: 'member', right: 'organization.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/members',
+    promise: 'Lists the members, by the day they joined.',
+    params: z.object(inOrganization),
+    answer: z.object({ members: z.array(memberSchema) }),
+  },
+  changeRole: {
+    access: { of: 'member', right: 'members.write', recent: true },
+    method: 'PATCH',
+    path: '/account/organizations/:organization_id/members/:user_id',
+    promise: 'Gives a member another role, no higher than that of the user.',
+    params: z.object({ ...inOrganization, user_id: z.string() }),
+    body: z.object({ role }),
+    answer: memberSchema,
+    faults: { ...UNKNOWN_MEMBER, ...LAST_OWNER, ...ABOVE_OWN_ROLE },
+  },
+  removeMember: {
+    access: { of: 'member', right: 'members.write', recent: true },
+    method: 'DELETE',
+    path: '/account/organizations/:organization_id/members/:user_id',
+    promise: 'Removes a member, who is refused from the next request on. Keys that they made stay.',
+    params: z.object({ ...inOrganization, user_id: z.string() }),
+    answer: done,
+    faults: { ...UNKNOWN_MEMBER, ...LAST_OWNER, ...ABOVE_OWN_ROLE },
+  },
+  leaveOrganization: {
+    access: { of: 'member', right: 'organization.read' },
+    method: 'POST',
+    path: '/account/organizations/:organization_id/leave',
+    promise: 'Ends the membership of the user.',
+    params: z.object(inOrganization),
+    answer: done,
+    faults: LAST_OWNER,
+  },
+  listInvitations: {
+    access: { of: 'member', right: 'members.write' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/invitations',
+    promise: 'Lists the invitations of the last 90 days, the newest first.',
+    params: z.object(inOrganization),
+    answer: z.object({ invitations: z.array(invitationSchema) }),
+  },
+  invite: {
+    access: { of: 'member', right: 'members.write', recent: true },
+    method: 'POST',
+    path: '/account/organizations/:organization_id/invitations',
+    promise: 'Mails an invitation for 7 days. It takes the place of an open one to the same address.',
+    params: z.object(inOrganization),
+    body: z.object({ address, role }),
+    status: 201,
+    answer: invitationSchema,
+    faults: {
+      ...ABOVE_OWN_ROLE,
+      ...TOO_MANY,
+      is_a_member: { status: 409, message: 'This address is that of a member already.' },
+    },
+  },
+  withdrawInvitation: {
+    access: { of: 'member', right: 'members.write', recent: true },
+    method: 'DELETE',
+    path: '/account/organizations/:organization_id/invitations/:invitation_id',
+    promise: 'Takes an open invitation back.',
+    params: z.object({ ...inOrganization, invitation_id: z.string() }),
+    answer: done,
+    faults: UNKNOWN_INVITATION,
+  },
+  acceptInvitation: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/invitations/accept',
+    promise: 'Makes the user a member, once, where the invited address is one of theirs.',
+    body: z.object({ token }),
+    answer: organizationSchema,
+    faults: {
+      ...UNKNOWN_INVITATION,
+      is_a_member: { status: 409, message: 'You are a member of this organization already.' },
+      too_many_organizations: { status: 409, message: 'One user may belong to 20 organizations at most.' },
+    },
+  },
+  listWorkspaces: {
+    access: { of: 'member', right: 'organization.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/workspaces',
+    promise: 'Lists the workspaces, at most one a region.',
+    params: z.object(inOrganization),
+    answer: z.object({ workspaces: z.array(workspaceSchema) }),
+  },
+  createWorkspace: {
+    access: { of: 'member', right: 'workspaces.write', recent: true },
+    method: 'POST',
+    path: '/account/organizations/:organization_id/workspaces',
+    promise: 'Makes the workspace of a region. It stays in that region for ever, and there is one a region.',
+    params: z.object(inOrganization),
+    body: z.object({ region, name: displayName }),
+    status: 201,
+    answer: workspaceSchema,
+    faults: {
+      workspace_exists: { status: 409, message: 'This organization has its workspace of this region already.' },
+    },
+  },
+  listAudit: {
+    access: { of: 'member', right: 'audit.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/audit',
+    promise:
+      'Lists the changes of an organization, the newest first, 100 at a time. `before` is the last id of the page before.',
+    params: z.object({
+      ...inOrganization,
+      before: z.optional(z.string().check(z.regex(/^\d{1,18}$/, 'must be an id of a line'))),
+    }),
+    answer: z.object({ lines: z.array(auditSchema), next: z.nullable(z.string()) }),
+  },
+});
+
+export type AccountApi = typeof accountApi;

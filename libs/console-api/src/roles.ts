@@ -1,0 +1,20 @@
+/** The roles of a member, the mightiest first. */
+export const ROLES = ['owner', 'admin', 'developer', 'billing_viewer'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The rights that a route may ask for, each with the roles that have it. */
+export const RIGHTS = {
+  /** Reads the organization, its workspaces and its members. */
+  'organization.read': ['owner', 'admin', 'developer', 'billing_viewer'],
+  'organization.write': ['owner', 'admin'],
+  /** Invites, removes and changes members. Owners are changed by owners alone. */
+  'members.write': ['owner', 'admin'],
+  'workspaces.write': ['owner'],
+  'audit.read': ['owner', 'admin'],
+} as const satisfies Record<string, readonly Role[]>;
+export type Right = keyof typeof RIGHTS;
+
+export const hasRight = (role: Role, right: Right): boolean => (RIGHTS[right] as readonly Role[]).includes(role);
+
+/** Whether a role is at most as mighty as another: nobody gives, or takes away, more than they have. */
+export const isWithin = (role: Role, limit: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(limit);

@@ -1,0 +1,15 @@
+-- What the role that control-plane works with may do, applied after every migration: nothing but this. It owns nothing, so it
+-- can drop or alter nothing, and no line of the audit can be changed or removed by it.
+REVOKE ALL ON SCHEMA public, pgboss FROM PUBLIC, :service_role;
+REVOKE ALL ON ALL TABLES IN SCHEMA public, pgboss FROM PUBLIC, :service_role;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA public, pgboss FROM PUBLIC, :service_role;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public, pgboss FROM PUBLIC, :service_role;
+GRANT USAGE ON SCHEMA public, pgboss TO :service_role;
+
+GRANT SELECT, INSERT, UPDATE ON account_user, organization, workspace, invitation, mail TO :service_role;
+GRANT SELECT, INSERT, UPDATE, DELETE ON user_email, identity, session, ceremony, member TO :service_role;
+GRANT SELECT, INSERT ON audit TO :service_role;
+
+-- The job queue.
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO :service_role;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA pgboss TO :service_role;

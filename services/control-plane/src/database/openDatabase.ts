@@ -1,0 +1,24 @@
+import { createPgAdapter, createPool } from '@turnpike/postgres/createPool';
+import { type Prisma, PrismaClient } from '../generated/client.ts';
+
+export type Db = PrismaClient;
+/** The statements of one transaction. */
+export type Tx = Prisma.TransactionClient;
+
+/** Requests of people take some milliseconds each. */
+const CONNECTIONS = 10;
+/** Statements here touch a few rows each. */
+const STATEMENT_TIMEOUT_MS = 2_000;
+
+/** Opens the account database. Connections are made when they are first needed. */
+export const openDatabase = (databaseUrl: string): Db =>
+  new PrismaClient({
+    adapter: createPgAdapter(
+      createPool({
+        service: 'control-plane',
+        databaseUrl,
+        poolSize: CONNECTIONS,
+        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      }),
+    ),
+  });

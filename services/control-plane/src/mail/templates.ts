@@ -1,0 +1,65 @@
+import { z } from 'zod';
+
+export interface MailText {
+  subject: string;
+  text: string;
+  html: string;
+}
+
+const linkData = z.object({ path: z.string() });
+const invitationData = z.object({ path: z.string(), organization: z.string(), inviter: z.string(), role: z.string() });
+
+/** The data of each template. */
+const DATA = { sign_in: linkData, step_up: linkData, invitation: invitationData };
+export type Template = keyof typeof DATA;
+/** A mail to be sent: the words of a template, to one address. */
+export type MailOf<T extends Template = Template> = {
+  [Name in T]: { template: Name; address: string; data: z.infer<(typeof DATA)[Name]> };
+}[T];
+
+/** Writes the words of a mail. Links lead to the account layer's own pages. */
+export function writeMail(template: string, data: unknown, accountOrigin: string): MailText {
+  if (template === 'sign_in') {
+    const { path } = linkData.parse(data);
+    return aMail('Your sign-in link', [
+      'Open this link to sign in to Turnpike. It works once, for 15 minutes.',
+      { link: `${accountOrigin}${path}` },
+      'If you did not ask for it, ignore this mail: nobody is signed in without the link.',
+    ]);
+  }
+  if (template === 'step_up') {
+    const { path } = linkData.parse(data);
+    return aMail('Confirm that it is you', [
+      'Open this link in the browser in which you are signed in to Turnpike. It works once, for 15 minutes.',
+      { link: `${accountOrigin}${path}` },
+      'If you did not ask for it, end your other sessions: somebody else is signed in as you.',
+    ]);
+  }
+  if (template === 'invitation') {
+    const { path, organization, inviter, role } = invitationData.parse(data);
+    return aMail(`${inviter} invites you to ${organization}`, [
+      `${inviter} invites you to join ${organization} on Turnpike as ${role.replace('_', ' ')}. The invitation is valid for 7 days.`,
+      { link: `${accountOrigin}${path}` },
+      'It is for this address alone. If you do not know the sender, ignore this mail.',
+    ]);
+  }
+  throw new Error(`there is no mail template ${template}`);
+}
+
+type Part = string | { link: string };
+
+function aMail(subject: string, parts: Part[]): MailText {
+  const text = parts.map((part) => (typeof part === 'string' ? part : part.link)).join('\n\n');
+  const html = parts
+    .map((part) =>
+      typeof part === 'string'
+        ? `<p>${escapeHtml(part)}</p>`
+        : `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.link)}</a></p>`,
+    )
+    .join('\n');
+  // A subject is one line, whatever somebody named their organization.
+  return { subject: subject.replaceAll(/\s+/g, ' '), text: `${text}\n`, html: `<!doctype html>\n${html}\n` };
+}
+
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);

@@ -1,0 +1,78 @@
+import type { Access } from '@turnpike/console-api/accountApi';
+import { hasRight, type Role } from '@turnpike/console-api/roles';
+import { type Guard, openGuard, type Principal } from '@turnpike/http-service/guard';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { Request } from 'express';
+import type { Db } from '../database/openDatabase.ts';
+import { findSession, type LiveSession } from '../identity/sessions.ts';
+import { readCookie, SESSION_COOKIE } from './cookies.ts';
+
+/** A signed-in user. */
+export interface UserPrincipal extends Principal, LiveSession {
+  kind: 'user';
+}
+/** A signed-in user as a member of the organization in the path. */
+export interface MemberPrincipal extends Principal, LiveSession {
+  kind: 'member';
+  organizationId: string;
+  role: Role;
+}
+
+/** How long a proof of who the user is counts as recent. */
+const RECENT_MS = 10 * 60_000;
+const READS = new Set(['GET', 'HEAD']);
+
+/** Makes the guard of a route from what it declares. Throws a fault that `REFUSALS` words. */
+export function createGuard(access: Access, { db, accountOrigin }: { db: Db; accountOrigin: string }): Guard {
+  return async (req) => {
+    refuseForeignOrigin(req, accountOrigin);
+    if (access.of === 'anyone') return openGuard(req);
+    const session = await findSession(db, readCookie(req, SESSION_COOKIE) ?? '');
+    if (!session) throw new ApiError({ kind: 'no_session' });
+    const user = { kind: 'user', ...session } satisfies UserPrincipal;
+    const principal = access.of === 'member' ? await toMember(db, user, { req, right: access.right }) : user;
+    if (access.recent && session.provedAt.getTime() < Date.now() - RECENT_MS)
+      throw new ApiError({ kind: 'step_up_required' });
+    return principal;
+  };
+}
+
+/**
+ * Refuses a request that changes something and that a page of another origin may have sent. Browsers say the relation of the two; one
+ * that does not sends its origin.
+ */
+function refuseForeignOrigin(req: Request, accountOrigin: string): void {
+  if (READS.has(req.method)) return;
+  const site = req.headers['sec-fetch-site'];
+  if (site === undefined ? req.headers.origin !== accountOrigin : site !== 'same-origin')
+    throw new ApiError({ kind: 'foreign_origin' });
+  const type = req.headers['content-type'];
+  if (type !== undefined && !/^application\/json\s*(;|$)/i.test(type)) throw new ApiError({ kind: 'not_json' });
+}
+
+/** An organization of others and one that does not exist are one refusal. */
+async function toMember(
+  db: Db,
+  { userId, sessionId, provedAt }: UserPrincipal,
+  { req, right }: { req: Request; right: Extract<Access, { of: 'member' }>['right'] },
+): Promise<MemberPrincipal> {
+  const organizationId = String(req.params.organization_id);
+  const member = await db.member.findUnique({ where: { organizationId_userId: { organizationId, userId } } });
+  if (!member) throw new ApiError({ kind: 'organization_not_found' });
+  const role = member.role as Role;
+  if (!hasRight(role, right)) throw new ApiError({ kind: 'right_missing', role: role.replace('_', ' ') });
+  return { kind: 'member', userId, sessionId, provedAt, organizationId, role };
+}
+
+/** The wording of what guards and the listener refuse on any route. */
+export const REFUSALS = {
+  no_session: { status: 401, message: 'Nobody is signed in here, or the session has ended. Sign in.' },
+  foreign_origin: { status: 403, message: 'This request came from another site. Use the pages of the account layer.' },
+  not_json: { status: 415, message: 'Send JSON, with the content type application/json.' },
+  step_up_required: {
+    status: 403,
+    message: 'Confirm that it is you: sign in once more, by a mailed link or your identity provider.',
+  },
+  organization_not_found: { status: 404, message: 'There is no such organization, or you are not a member of it.' },
+  right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
+};

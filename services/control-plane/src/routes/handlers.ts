@@ -1,0 +1,178 @@
+import type { AccountApi, AccountRoute } from '@turnpike/console-api/accountApi';
+import type { Principal } from '@turnpike/http-service/guard';
+import type { Asked } from '@turnpike/internal-api/transport/serveApi';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { Throttle } from '@turnpike/request-throttle/createThrottle';
+import type { Response } from 'express';
+import type { z } from 'zod';
+import type { Origin } from '../audit/audit.ts';
+import { writeAudit } from '../audit/audit.ts';
+import { listAudit } from '../audit/listAudit.ts';
+import type { Db } from '../database/openDatabase.ts';
+import type { Provider } from '../identity/providers.ts';
+import { endSession, listSessions } from '../identity/sessions.ts';
+import { mailSignInLink, mailStepUpLink, signInByLink, stepUpByLink } from '../identity/signInByLink.ts';
+import { beginOidc } from '../identity/signInByOidc.ts';
+import { readUser } from '../identity/users.ts';
+import type { Outbox } from '../mail/outbox.ts';
+import { acceptInvitation, invite, listInvitations, withdrawInvitation } from '../organizations/invitations.ts';
+import { changeRole, listMembers, removeMember } from '../organizations/members.ts';
+import {
+  createOrganization,
+  getOrganization,
+  listOrganizations,
+  renameOrganization,
+} from '../organizations/organizations.ts';
+import { createWorkspace, listWorkspaces } from '../organizations/workspaces.ts';
+import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookies.ts';
+import type { MemberPrincipal, UserPrincipal } from './guards.ts';
+
+export interface HandlerDependencies {
+  db: Db;
+  outbox: Outbox;
+  providers: Provider[];
+  accountOrigin: string;
+  /** Sign-ins and mails by the client's address. */
+  byAddress: Throttle;
+  /** Mails by the address that they go to. */
+  byMailbox: Throttle;
+}
+
+type PrincipalOf<R extends AccountRoute> = {
+  anyone: Principal;
+  session: UserPrincipal;
+  member: MemberPrincipal;
+}[R['access']['of']];
+
+/** A request to a route whose guard let it through. */
+export interface Call<R extends AccountRoute> extends Asked<R> {
+  who: PrincipalOf<R>;
+  origin: Origin;
+  res: Response;
+}
+
+/** A handler for each route, under the route's name. */
+export type AccountHandlers = {
+  [Name in keyof AccountApi['routes']]: (
+    call: Call<AccountApi['routes'][Name]>,
+  ) => Promise<z.input<AccountApi['routes'][Name]['answer']>>;
+};
+
+const DONE = { done: true } as const;
+
+export function createHandlers(dependencies: HandlerDependencies): AccountHandlers {
+  const { db, outbox, providers, byAddress, byMailbox } = dependencies;
+
+  /** Takes one from the allowance of each name, or refuses. */
+  function take(...names: [Throttle, string][]): void {
+    for (const [throttle, name] of names) {
+      const { isAllowed, waitMs } = throttle.takeRequest(name);
+      if (!isAllowed) throw new ApiError({ kind: 'too_many_attempts', seconds: String(Math.ceil(waitMs / 1_000)) });
+    }
+  }
+
+  return {
+    health: async () => ({ status: 'ok' }),
+
+    listProviders: async () => ({ providers: providers.map(({ id, name }) => ({ provider_id: id, name })) }),
+    async mailLink({ body: { address }, origin }) {
+      take([byAddress, origin.address], [byMailbox, address]);
+      await mailSignInLink({ db, outbox }, address);
+      return DONE;
+    },
+    async signInByLink({ body: { token }, origin, res }) {
+      take([byAddress, origin.address]);
+      const { userId, session } = await signInByLink(db, token, origin);
+      setCookie(res, SESSION_COOKIE, session);
+      return readUser(db, userId);
+    },
+    async beginOidc({ body: { provider_id: providerId }, origin, res }) {
+      take([byAddress, origin.address]);
+      const { url, browserToken } = await beginOidc(dependencies, { providerId, intent: 'sign_in' });
+      setCookie(res, SIGN_IN_COOKIE, browserToken);
+      return { url };
+    },
+    async linkOidc({ body: { provider_id: providerId }, who, res }) {
+      const { url, browserToken } = await beginOidc(dependencies, { providerId, intent: 'link', session: who });
+      setCookie(res, SIGN_IN_COOKIE, browserToken);
+      return { url };
+    },
+    async stepUpByOidc({ body: { provider_id: providerId }, who, res }) {
+      const { url, browserToken } = await beginOidc(dependencies, { providerId, intent: 'step_up', session: who });
+      setCookie(res, SIGN_IN_COOKIE, browserToken);
+      return { url };
+    },
+    async mailStepUpLink({ body: { address }, who, origin }) {
+      take([byAddress, origin.address], [byMailbox, address]);
+      await mailStepUpLink({ db, outbox }, who, address);
+      return DONE;
+    },
+    async stepUpByLink({ body: { token }, who, origin, res }) {
+      setCookie(res, SESSION_COOKIE, await stepUpByLink(db, who, token, origin));
+      return readUser(db, who.userId);
+    },
+
+    getUser: async ({ who }) => readUser(db, who.userId),
+    async signOut({ who, res }) {
+      const { sessionId, userId } = who;
+      await endSession(db, { sessionId, userId });
+      clearCookie(res, SESSION_COOKIE);
+      return DONE;
+    },
+    async listSessions({ who }) {
+      const sessions = await listSessions(db, who.userId);
+      return {
+        sessions: sessions.map(({ sessionId, createdAt, seenAt, endsAt, address, browser }) => ({
+          session_id: sessionId,
+          is_current: sessionId === who.sessionId,
+          created_at: createdAt.toISOString(),
+          seen_at: seenAt.toISOString(),
+          ends_at: endsAt.toISOString(),
+          address,
+          browser,
+        })),
+      };
+    },
+    async endSession({ params: { session_id: sessionId }, who: { userId }, origin }) {
+      await db.$transaction(async (tx) => {
+        if (!(await endSession(tx, { sessionId, userId }))) throw new ApiError({ kind: 'unknown_session' });
+        await writeAudit(tx, origin, { actor: userId, action: 'session.ended', target: sessionId });
+      });
+      return DONE;
+    },
+
+    createOrganization: async ({ body: { name }, who: { userId }, origin }) =>
+      createOrganization(db, { name, userId }, origin),
+    listOrganizations: async ({ who }) => ({ organizations: await listOrganizations(db, who.userId) }),
+    getOrganization: async ({ who }) => getOrganization(db, who),
+    renameOrganization: async ({ body: { name }, who, origin }) => renameOrganization(db, { ...who, name }, origin),
+
+    listMembers: async ({ who }) => ({ members: await listMembers(db, who.organizationId) }),
+    changeRole: async ({ params: { user_id: targetId }, body: { role }, who, origin }) =>
+      changeRole(db, who, { targetId, role }, origin),
+    async removeMember({ params: { user_id: targetId }, who, origin }) {
+      await removeMember(db, who, targetId, origin);
+      return DONE;
+    },
+    async leaveOrganization({ who, origin }) {
+      await removeMember(db, who, who.userId, origin);
+      return DONE;
+    },
+
+    listInvitations: async ({ who }) => ({ invitations: await listInvitations(db, who.organizationId) }),
+    async invite({ body, who, origin }) {
+      take([byMailbox, body.address]);
+      return invite({ db, outbox }, who, body, origin);
+    },
+    async withdrawInvitation({ params: { invitation_id: invitationId }, who, origin }) {
+      await withdrawInvitation(db, who, invitationId, origin);
+      return DONE;
+    },
+    acceptInvitation: async ({ body: { token }, who: { userId }, origin }) =>
+      acceptInvitation(db, { token, userId }, origin),
+
+    listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
+    createWorkspace: async ({ body, who, origin }) => createWorkspace(db, { ...who, ...body }, origin),
+    listAudit: async ({ params: { before }, who }) => listAudit(db, who.organizationId, before),
+  };
+}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
+
+let account: TestAccount;
+let people = 0;
+beforeAll(async () => {
+  account = await startAccount();
+});
+afterAll(() => account.stop());
+
+type Person = Browser & { userId: string; address: string };
+
+async function aPerson(): Promise<Person> {
+  people += 1;
+  const address = `person${people}@example.com`;
+  return { ...(await account.signIn(address)), address };
+}
+
+async function anOrganization(): Promise<{ owner: Person; path: string; id: string }> {
+  const owner = await aPerson();
+  const { status, body } = await owner.post('/account/organizations', { name: 'Acme' });
+  expect([status, body.role]).toEqual([201, 'owner']);
+  return { owner, id: body.organization_id, path: `/account/organizations/${body.organization_id}` };
+}
+
+/** Invites a person, who accepts. */
+async function join(by: Person, path: string, role: string): Promise<Person> {
+  const person = await aPerson();
+  const before = account.mails.length;
+  expect((await by.post(`${path}/invitations`, { address: person.address, role })).status).toBe(201);
+  const token = await account.readToken(person.address, before);
+  const { status, body } = await person.post('/account/invitations/accept', { token });
+  expect([status, body.role]).toEqual([200, role]);
+  return person;
+}
+
+it('shows an organization to its members alone', async () => {
+  const { owner, path } = await anOrganization();
+  expect((await owner.get(path)).body).toMatchObject({ name: 'Acme', role: 'owner' });
+  const stranger = await aPerson();
+  const [foreign, unknown] = [await stranger.get(path), await stranger.get('/account/organizations/org_none')];
+  expect([foreign.status, foreign.body]).toEqual([404, unknown.body]);
+  expect((await stranger.get('/account/organizations')).body).toEqual({ organizations: [] });
+});
+
+it('lets one of fifty accept an invitation, and only whose address it is', async () => {
+  const { owner, path } = await anOrganization();
+  const invited = await aPerson();
+  const before = account.mails.length;
+  await owner.post(`${path}/invitations`, { address: invited.address, role: 'developer' });
+  const token = await account.readToken(invited.address, before);
+  const stranger = await aPerson();
+  expect((await stranger.post('/account/invitations/accept', { token })).status).toBe(404);
+
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () => invited.post('/account/invitations/accept', { token })),
+  );
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  const { body } = await owner.get(`${path}/members`);
+  expect(body.members.map(({ role }: { role: string }) => role)).toEqual(['owner', 'developer']);
+});
+
+it('takes no invitation that was withdrawn, replaced, is 7 days old, or whose sender may not give it any more', async () => {
+  const { owner, path, id } = await anOrganization();
+  const admin = await join(owner, path, 'admin');
+  const invited = await aPerson();
+  async function send(by: Person): Promise<{ token: string; invitationId: string }> {
+    const before = account.mails.length;
+    const { body } = await by.post(`${path}/invitations`, { address: invited.address, role: 'admin' });
+    return { token: await account.readToken(invited.address, before), invitationId: body.invitation_id };
+  }
+  const accept = async (token: string) => (await invited.post('/account/invitations/accept', { token })).status;
+
+  const replaced = await send(owner);
+  const withdrawn = await send(owner);
+  expect(await accept(replaced.token)).toBe(404);
+  expect((await owner.send('DELETE', `${path}/invitations/${withdrawn.invitationId}`)).status).toBe(200);
+  expect(await accept(withdrawn.token)).toBe(404);
+
+  const old = await send(owner);
+  await account.db.invitation.update({ where: { invitationId: old.invitationId }, data: { endsAt: new Date() } });
+  expect(await accept(old.token)).toBe(404);
+
+  const late = await send(admin);
+  await account.db.member.update({
+    where: { organizationId_userId: { organizationId: id, userId: admin.userId } },
+    data: { role: 'developer' },
+  });
+  expect(await accept(late.token)).toBe(404);
+});
+
+it('keeps one owner where two remove each other at once', async () => {
+  const { owner, path } = await anOrganization();
+  const other = await join(owner, path, 'owner');
+  const answers = await Promise.all([
+    owner.send('DELETE', `${path}/members/${other.userId}`),
+    other.send('DELETE', `${path}/members/${owner.userId}`),
+  ]);
+  const left = [owner, other].find((_, index) => answers[index]?.status === 200) ?? owner;
+  const { body } = await left.get(`${path}/members`);
+  expect(body.members.filter(({ role }: { role: string }) => role === 'owner')).toHaveLength(1);
+});
+
+it('refuses to let the last owner go, in any way', async () => {
+  const { owner, path } = await anOrganization();
+  const ways = [
+    await owner.send('DELETE', `${path}/members/${owner.userId}`),
+    await owner.post(`${path}/leave`),
+    await owner.send('PATCH', `${path}/members/${owner.userId}`, { role: 'admin' }),
+  ];
+  expect(ways.map(({ status, body }) => [status, body.error])).toEqual(Array(3).fill([409, 'last_owner']));
+});
+
+it('lets nobody give or take more than they have', async () => {
+  const { owner, path } = await anOrganization();
+  const admin = await join(owner, path, 'admin');
+  const refused = [
+    await admin.send('DELETE', `${path}/members/${owner.userId}`),
+    await admin.send('PATCH', `${path}/members/${admin.userId}`, { role: 'owner' }),
+    await admin.post(`${path}/invitations`, { address: 'new@example.com', role: 'owner' }),
+  ];
+  expect(refused.map(({ status, body }) => [status, body.error])).toEqual(Array(3).fill([403, 'above_own_role']));
+});
+
+it('refuses a member who was removed at the next request', async () => {
+  const { owner, path } = await anOrganization();
+  const member = await join(owner, path, 'developer');
+  expect((await member.get(path)).status).toBe(200);
+  await owner.send('DELETE', `${path}/members/${member.userId}`);
+  expect((await member.get(path)).status).toBe(404);
+});
+
+it('makes one workspace a region, of fifty at once', async () => {
+  const { owner, path } = await anOrganization();
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () => owner.post(`${path}/workspaces`, { region: 'eu', name: 'Europe' })),
+  );
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+  expect(answers.filter(({ status, body }) => status === 409 && body.error === 'workspace_exists')).toHaveLength(49);
+  expect((await owner.post(`${path}/workspaces`, { region: 'us', name: 'States' })).status).toBe(201);
+  const { body } = await owner.get(`${path}/workspaces`);
+  expect(body.workspaces.map(({ region }: { region: string }) => region)).toEqual(['eu', 'us']);
+});
+
+it('has a line for every change, and none for what was refused', async () => {
+  const { owner, path } = await anOrganization();
+  const member = await join(owner, path, 'developer');
+  await owner.send('PATCH', path, { name: 'Acme Ltd' });
+  await owner.send('PATCH', `${path}/members/${member.userId}`, { role: 'admin' });
+  await owner.post(`${path}/leave`);
+  const { body } = await owner.get(`${path}/audit`);
+  expect(body.next).toBeNull();
+  expect(body.lines.map(({ action }: { action: string }) => action)).toEqual([
+    'member.role_changed',
+    'organization.renamed',
+    'invitation.accepted',
+    'invitation.sent',
+    'organization.created',
+  ]);
+  expect(body.lines[0]).toMatchObject({
+    actor: owner.userId,
+    target: member.userId,
+    before: { role: 'developer' },
+    after: { role: 'admin' },
+    address: '127.0.0.1',
+    request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  });
+  expect(JSON.stringify(body)).not.toMatch(/[\w-]{43}/);
+});
+
+it('gives the service no right to change the audit', async () => {
+  await expect(account.db.audit.deleteMany({})).rejects.toThrow(/permission denied/);
+});
+
+it('lets a user belong to 20 organizations', async () => {
+  const person = await aPerson();
+  const answers = await Promise.all(
+    Array.from({ length: 25 }, (_, index) => person.post('/account/organizations', { name: `No. ${index}` })),
+  );
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(20);
+});

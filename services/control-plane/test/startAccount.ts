@@ -1,0 +1,175 @@
+import type { AddressInfo } from 'node:net';
+import { drain } from '@turnpike/http-service/drain';
+import { listen } from '@turnpike/http-service/listen';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { migrate } from '@turnpike/postgres/migrate';
+import { createThrottle } from '@turnpike/request-throttle/createThrottle';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createRoles } from '@turnpike/test-support/createRoles';
+import { openPostgres } from '@turnpike/test-support/startPostgres';
+import { until } from '@turnpike/test-support/until';
+import { SMTPServer } from 'smtp-server';
+import { createApp } from '../src/app.ts';
+import { type Db, openDatabase } from '../src/database/openDatabase.ts';
+import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
+import { openJobQueue } from '../src/jobs/openJobQueue.ts';
+import { Outbox } from '../src/mail/outbox.ts';
+
+export const ACCOUNT_ORIGIN = 'http://localhost:8106';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: the tests assert the shapes
+  body: any;
+}
+
+export interface CaughtMail {
+  to: string;
+  text: string;
+}
+
+/** A browser: it keeps cookies, and says that a request comes from our own page. */
+export interface Browser {
+  readonly cookies: Map<string, string>;
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string): Promise<Answer>;
+  post(path: string, body?: unknown): Promise<Answer>;
+}
+
+export interface TestAccount {
+  db: Db;
+  url: string;
+  mails: CaughtMail[];
+  openBrowser(): Browser;
+  /** A browser in which a user with this address is signed in by a mailed link. */
+  signIn(address: string): Promise<Browser & { userId: string }>;
+  /** The token in the newest mail to an address, once it has come. */
+  readToken(address: string, isNewerThan?: number): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** The control plane on a real Postgres, with a real mail server that keeps what comes. */
+export async function startAccount({
+  providers = [],
+  limits = { requestsPerMinute: 60_000, burst: 10_000 },
+}: {
+  providers?: ProviderSettings[];
+  /** Of sign-ins and mails; many where a test is about something else. */
+  limits?: { requestsPerMinute: number; burst: number };
+} = {}): Promise<TestAccount> {
+  const postgres = await openPostgres();
+  const { ownerUrl, serviceUrl, serviceRole } = await createRoles(await postgres.createDatabase());
+  await migrate({ databaseUrl: ownerUrl, folder: new URL('../sql/', import.meta.url), serviceRole });
+
+  const mails: CaughtMail[] = [];
+  const mailServer = new SMTPServer({
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onData(stream, session, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const to = session.envelope.rcptTo.map(({ address }) => address).join(',');
+        mails.push({ to, text: Buffer.concat(chunks).toString() });
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => mailServer.listen(0, '127.0.0.1', () => resolve()));
+  const smtpUrl = `smtp://127.0.0.1:${(mailServer.server.address() as AddressInfo).port}`;
+
+  const log = aSilentLogger();
+  const db = openDatabase(serviceUrl);
+  const queue = await openJobQueue(serviceUrl, log);
+  const outbox = new Outbox({
+    db,
+    boss: queue.boss,
+    smtpUrl,
+    from: 'Turnpike <no-reply@turnpike.localhost>',
+    accountOrigin: ACCOUNT_ORIGIN,
+    log,
+  });
+  await outbox.start();
+  const throttle = () => createThrottle({ ...limits, maxNames: 1_000 });
+  const app = createApp({
+    db,
+    outbox,
+    providers: providers.map((settings) => new Provider(settings)),
+    accountOrigin: ACCOUNT_ORIGIN,
+    byAddress: throttle(),
+    byMailbox: throttle(),
+    trustedHops: 0,
+    log,
+    telemetry: noTelemetry,
+  });
+  const server = await listen(app, { host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  function openBrowser(): Browser {
+    const cookies = new Map<string, string>();
+    async function send(
+      method: string,
+      path: string,
+      body?: unknown,
+      headers: Record<string, string> = {},
+    ): Promise<Answer> {
+      const response = await fetch(url + path, {
+        method,
+        redirect: 'manual',
+        headers: {
+          'sec-fetch-site': 'same-origin',
+          cookie: [...cookies].map((pair) => pair.join('=')).join('; '),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      for (const cookie of response.headers.getSetCookie()) {
+        const [, name = '', value = '', isOver] = /^([^=]+)=([^;]*)(; Max-Age=0)?/.exec(cookie) ?? [];
+        if (isOver) cookies.delete(name);
+        else cookies.set(name, value);
+      }
+      const text = await response.text();
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: text.startsWith('{') ? JSON.parse(text) : text,
+      };
+    }
+    return { cookies, send, get: (path) => send('GET', path), post: (path, body = {}) => send('POST', path, body) };
+  }
+
+  async function readToken(address: string, isNewerThan = 0): Promise<string> {
+    const mail = await until(`a mail to ${address}`, () =>
+      mails.slice(isNewerThan).findLast(({ to }) => to === address),
+    );
+    // Quoted-printable breaks long lines by `=` at their end.
+    const [, token = ''] = /#([A-Za-z0-9_-]{43})/.exec(mail.text.replaceAll(/=\r?\n/g, '')) ?? [];
+    return token;
+  }
+
+  return {
+    db,
+    url,
+    mails,
+    openBrowser,
+    readToken,
+    async signIn(address) {
+      const browser = openBrowser();
+      const before = mails.length;
+      await browser.post('/account/sign-in/link', { address });
+      const { body } = await browser.post('/account/sign-in/link/complete', {
+        token: await readToken(address, before),
+      });
+      return { ...browser, userId: body.user_id };
+    },
+    async stop() {
+      await drain([server], { settleMs: 0 });
+      await queue.close();
+      outbox.close();
+      await db.$disconnect();
+      await new Promise<void>((resolve) => mailServer.close(() => resolve()));
+      await postgres.stop();
+    },
+  };
+}
