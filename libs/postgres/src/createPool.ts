@@ -1,5 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
+import { preparedNameOf } from './sql.ts';
 
 export interface PoolOptions {
   /** Shown in `pg_stat_activity`. */
@@ -14,17 +15,17 @@ export interface PoolOptions {
 }
 
 const WAIT_TIMEOUT_MS = 3_000;
-/** A server that cannot even cancel in time is given up from this side. */
+/** Time that the server has to cancel a statement. The driver ends the connection afterwards. */
 const SILENCE_MS = 2_000;
-/** Longest that a transaction waits for its next statement: the server then ends the session, whose process may be frozen, and its locks. */
+/** Longest wait of a transaction for its next statement. The server then ends the session and releases its locks. */
 const IDLE_IN_TRANSACTION_MS = 5_000;
-/** What Prisma makes of a BIGINT; the driver by itself leaves its text. */
+/** Reads a BIGINT as a bigint, as Prisma does. The driver's own parser returns text. */
 const BIGINTS: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     oid === pg.types.builtins.INT8 && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format),
 };
 
-/** A bounded pool whose connections are made when first needed, and no wait without an end. */
+/** Opens a bounded pool. Connects when a connection is first needed. Every wait and every statement has a deadline. */
 export function createPool({
   service,
   databaseUrl,
@@ -42,9 +43,16 @@ export function createPool({
     application_name: service,
     types: BIGINTS,
   });
-  // A connection that breaks while nobody uses it is out of the pool by then; unheard, it would end the process.
+  // The pool has already removed an idle connection that broke. Without a listener the event ends the process.
   return pool.on('error', () => {});
 }
 
-/** Lets Prisma reach Postgres through this pool, which ends with the client. */
-export const createPgAdapter = (pool: pg.Pool): PrismaPg => new PrismaPg(pool, { disposeExternalPool: true });
+/** Name under which Postgres keeps a statement until the next one only. */
+const UNNAMED = '';
+
+/** Lets a Prisma client work on this pool, which closes when the client disconnects. Prepares what the tag `sql` made. */
+export const createPgAdapter = (pool: pg.Pool): PrismaPg =>
+  new PrismaPg(pool, {
+    disposeExternalPool: true,
+    statementNameGenerator: ({ sql }) => preparedNameOf(sql) ?? UNNAMED,
+  });
