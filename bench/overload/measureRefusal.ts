@@ -1,4 +1,4 @@
-import { CallQueue } from '../../services/model-router/src/fleet/queue/callQueue.ts';
+import { CallQueue } from '../../services/model-router/src/placement/callQueue.ts';
 import { percentile } from '../routing/runFleet.ts';
 
 const LIMITS = { maxCalls: 1_000, maxBytes: 134_217_728, keyShare: 0.25, timeoutMs: 20_000, expectedWaitMs: 3_000 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { EngineLoad } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
-import { createPlacer } from '../../services/model-router/src/fleet/placement/placer.ts';
-import { hashPrefix, renderPrefix } from '../../services/model-router/src/fleet/placement/promptPrefix.ts';
+import { EngineLoad } from '../../services/model-router/src/engines/engineLoad.ts';
+import { hashPrefix, renderPrefix } from '../../services/model-router/src/engines/promptPrefix.ts';
+import { createPlacer } from '../../services/model-router/src/placement/placer.ts';
 import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
 
 const ENGINES = 16;

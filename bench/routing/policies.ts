@@ -1,12 +1,12 @@
-import { chooseEngine } from '../../services/model-router/src/fleet/placement/chooseEngine.ts';
-import { EngineLoad } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
+import { EngineLoad } from '../../services/model-router/src/engines/engineLoad.ts';
+import type { Attempt } from '../../services/model-router/src/engines/terms/attempt.ts';
+import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
 import {
   createPlacer,
   type PlaceableEngine,
   type Placement,
-} from '../../services/model-router/src/fleet/placement/placer.ts';
-import { RouterNews } from '../../services/model-router/src/fleet/placement/routerNews.ts';
-import type { Attempt } from '../../services/model-router/src/fleet/terms/attempt.ts';
+} from '../../services/model-router/src/placement/placer.ts';
+import { RouterNews } from '../../services/model-router/src/placement/routerNews.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';

@@ -1,5 +1,5 @@
 import { NextAttempt } from '../../services/model-router/src/answer/nextAttempt.ts';
-import { RetryBudget } from '../../services/model-router/src/fleet/health/retryBudget.ts';
+import { RetryBudget } from '../../services/model-router/src/health/retryBudget.ts';
 import type { Policy } from './policies.ts';
 import type { SimulatedEngine, SlowDown } from './simulatedEngine.ts';
 import { type Call, WARM_UP } from './workload.ts';

@@ -5,10 +5,10 @@ import { Sequence } from '../../deploy/engine-simulator/src/engine/sequence.ts';
 import { fixedTokens } from '../../deploy/engine-simulator/src/generation/outputPlan.ts';
 import { wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
-import { EngineLoad, type LoadReport } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
-import type { PlaceableEngine } from '../../services/model-router/src/fleet/placement/placer.ts';
-import { EngineRoom } from '../../services/model-router/src/fleet/queue/engineRoom.ts';
-import type { Trial } from '../../services/model-router/src/fleet/terms/dialect.ts';
+import { EngineLoad, type LoadReport } from '../../services/model-router/src/engines/engineLoad.ts';
+import { EngineRoom } from '../../services/model-router/src/engines/engineRoom.ts';
+import type { Trial } from '../../services/model-router/src/engines/terms/dialect.ts';
+import type { PlaceableEngine } from '../../services/model-router/src/placement/placer.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Call } from './workload.ts';
 

@@ -2,7 +2,7 @@ import { hashBlocks } from '../../deploy/engine-simulator/src/engine/prefixCache
 import { type ChatMessage, renderChat } from '../../deploy/engine-simulator/src/tokenizer/renderChat.ts';
 import { decode, type TokenId, wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
-import { hashPrefix, renderPrefix } from '../../services/model-router/src/fleet/placement/promptPrefix.ts';
+import { hashPrefix, renderPrefix } from '../../services/model-router/src/engines/promptPrefix.ts';
 import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
 import { seededRandom } from '../seededRandom.ts';
 

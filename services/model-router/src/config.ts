@@ -13,7 +13,7 @@ import {
 } from '@turnpike/config/sharedSettings';
 import { parseHosts } from '@turnpike/request-reading/images/parseHosts';
 import { z } from 'zod';
-import type { KubernetesApi } from './fleet/discovery/listEndpoints.ts';
+import type { KubernetesApi } from './engines/discovery/listEndpoints.ts';
 
 const milliseconds = z.coerce.number().int().positive();
 

@@ -7,8 +7,8 @@ import { LISTEN_ON_MS } from './answer/streamAttempt.ts';
 import { listRoutes } from './app.ts';
 import { toCatalog } from './catalog/catalog.ts';
 import { configSchema, toKubernetesApi } from './config.ts';
-import { openFleet } from './fleet/openFleet.ts';
 import { openMoney } from './money/openMoney.ts';
+import { openFleet } from './placement/openFleet.ts';
 
 const KEY_CACHE_TTL_MS = 30_000;
 /** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */

@@ -5,7 +5,7 @@ import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
 import { OpenStreams } from '../src/answer/openStreams.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
-import { createFleet } from '../src/fleet/fleet.ts';
+import { createFleet } from '../src/placement/fleet.ts';
 import { CHAT } from '../src/request/chatRequest.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
-import type { Engine } from '../src/fleet/engine.ts';
-import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
+import type { Engine } from '../src/engines/engine.ts';
+import { createEngineRegistry, type EngineRegistry } from '../src/engines/engineRegistry.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
 

@@ -1,5 +1,5 @@
-import type { Placement, Placer } from '../src/fleet/placement/placer.ts';
-import { Attempt } from '../src/fleet/terms/attempt.ts';
+import { Attempt } from '../src/engines/terms/attempt.ts';
+import type { Placement, Placer } from '../src/placement/placer.ts';
 
 /** A call of a few words, which no engine has cached. */
 export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({

@@ -1,4 +1,4 @@
-import type { EngineReport } from '../src/fleet/terms/dialect.ts';
+import type { EngineReport } from '../src/engines/terms/dialect.ts';
 
 /** What an engine says of itself now; nothing, unless a test says more. */
 export const aReport = (fields: Partial<EngineReport> = {}): EngineReport => ({

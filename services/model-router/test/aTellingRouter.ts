@@ -1,10 +1,10 @@
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { until } from '@turnpike/test-support/until';
-import { type FollowRoutersOptions, followRouters } from '../src/fleet/followRouters.ts';
-import { EngineLoad } from '../src/fleet/placement/engineLoad.ts';
-import { createPlacer } from '../src/fleet/placement/placer.ts';
-import { RouterNews } from '../src/fleet/placement/routerNews.ts';
-import { OUTPUT_TOKEN_WEIGHT } from '../src/fleet/terms/limits.ts';
+import { EngineLoad } from '../src/engines/engineLoad.ts';
+import { OUTPUT_TOKEN_WEIGHT } from '../src/engines/terms/limits.ts';
+import { type FollowRoutersOptions, followRouters } from '../src/placement/followRouters.ts';
+import { createPlacer } from '../src/placement/placer.ts';
+import { RouterNews } from '../src/placement/routerNews.ts';
 import { aPlacement } from './aPlacement.ts';
 
 /** Hashes of the prompt that every call has. */

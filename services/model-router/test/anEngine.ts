@@ -1,5 +1,5 @@
-import { Engine, type EngineOptions } from '../src/fleet/engine.ts';
-import { vllm } from '../src/fleet/vllm/vllm.ts';
+import { Engine, type EngineOptions } from '../src/engines/engine.ts';
+import { vllm } from '../src/engines/vllm/vllm.ts';
 
 const ANY_ROOM = { calls: 1_000, tokens: 1_000_000 };
 

@@ -1,5 +1,5 @@
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
-import { createEngineQueue, type EngineQueue, type EngineQueueOptions } from '../src/fleet/queue/engineQueue.ts';
+import { createEngineQueue, type EngineQueue, type EngineQueueOptions } from '../src/placement/engineQueue.ts';
 import { aFirstPlacer } from './aPlacement.ts';
 
 /** A queue where nobody waits, unless an engine's room is small. */

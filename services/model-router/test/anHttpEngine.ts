@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Engine } from '../src/fleet/engine.ts';
+import type { Engine } from '../src/engines/engine.ts';
 import { anEngine, type EngineFields } from './anEngine.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
 

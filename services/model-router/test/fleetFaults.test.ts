@@ -7,7 +7,7 @@ import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
-import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
+import type { EngineRegistry } from '../src/engines/engineRegistry.ts';
 import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import type { ServedCall } from './serveCall.ts';
@@ -15,8 +15,8 @@ import { type Simulators, startSimulators } from './startSimulators.ts';
 
 // Engines are looked at more often.
 hastenPauses(5);
-const { createEngineRegistry } = await import('../src/fleet/engineRegistry.ts');
-const { createPlacer } = await import('../src/fleet/placement/placer.ts');
+const { createEngineRegistry } = await import('../src/engines/engineRegistry.ts');
+const { createPlacer } = await import('../src/placement/placer.ts');
 const { serveCall } = await import('./serveCall.ts');
 
 const ENGINES = 3;

@@ -1,6 +1,6 @@
-import { dispatchToEngine, type EngineExchange, type EngineListener } from '../fleet/dispatchToEngine.ts';
-import { type Engine, servedNameOf } from '../fleet/engine.ts';
-import type { Attempt, AttemptFailure } from '../fleet/terms/attempt.ts';
+import { dispatchToEngine, type EngineExchange, type EngineListener } from '../engines/dispatchToEngine.ts';
+import { type Engine, servedNameOf } from '../engines/engine.ts';
+import type { Attempt, AttemptFailure } from '../engines/terms/attempt.ts';
 import type { Call } from './call.ts';
 import type { Outcome } from './outcome.ts';
 

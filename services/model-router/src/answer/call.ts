@@ -5,9 +5,9 @@ import type { ImageLoader } from '@turnpike/request-reading/images/createImageLo
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
-import type { Fleet } from '../fleet/fleet.ts';
 import type { EngineUsage } from '../money/call/toEvent.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
+import type { Fleet } from '../placement/fleet.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { OpenStreams } from './openStreams.ts';

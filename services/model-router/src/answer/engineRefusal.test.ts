@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { vllm } from '../fleet/vllm/vllm.ts';
+import { vllm } from '../engines/vllm/vllm.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 
 const AN_ERROR = '{"error":{"message":"No such thing.","param":"stop","code":400}}';

@@ -1,6 +1,6 @@
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { Dialect, EngineCallFields } from '../fleet/terms/dialect.ts';
-import { parseEngineJson } from '../fleet/terms/engineJson.ts';
+import type { Dialect, EngineCallFields } from '../engines/terms/dialect.ts';
+import { parseEngineJson } from '../engines/terms/engineJson.ts';
 import { isObject, statusOf } from './fields/answerFields.ts';
 
 /** A refusal is a short text; what is longer is not read. */

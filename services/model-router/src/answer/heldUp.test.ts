@@ -4,7 +4,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
-import type { CallNews } from '../fleet/engineRegistry.ts';
+import type { CallNews } from '../engines/engineRegistry.ts';
 
 const house = createStreamHouse();
 afterEach(() => house.closeAll());

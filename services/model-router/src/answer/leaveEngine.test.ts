@@ -8,8 +8,8 @@ import { aRecordingSpan } from '../../test/aRecordingSpan.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { serveCall } from '../../test/serveCall.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
-import type { CallNews } from '../fleet/engineRegistry.ts';
-import { RetryBudget } from '../fleet/health/retryBudget.ts';
+import type { CallNews } from '../engines/engineRegistry.ts';
+import { RetryBudget } from '../health/retryBudget.ts';
 
 const house = createStreamHouse();
 const { engineThat, engineThatCompletes, connect } = house;

@@ -1,6 +1,6 @@
-import type { Engine } from '../fleet/engine.ts';
-import type { RetryBudget } from '../fleet/health/retryBudget.ts';
-import { type EngineErrorKind, isUntaken } from '../fleet/terms/attempt.ts';
+import type { Engine } from '../engines/engine.ts';
+import { type EngineErrorKind, isUntaken } from '../engines/terms/attempt.ts';
+import type { RetryBudget } from '../health/retryBudget.ts';
 
 /** Refused connections cost nothing, but a call is not sent around for ever. */
 const MAX_REFUSALS = 4;

@@ -1,7 +1,7 @@
-import type { Engine } from '../fleet/engine.ts';
-import { toDecisionAttributes } from '../fleet/placement/toDecisionAttributes.ts';
-import type { Attempt, CountedCall } from '../fleet/terms/attempt.ts';
-import { MIN_PACED_TOKENS } from '../fleet/terms/limits.ts';
+import type { Engine } from '../engines/engine.ts';
+import type { Attempt, CountedCall } from '../engines/terms/attempt.ts';
+import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
+import { toDecisionAttributes } from '../placement/toDecisionAttributes.ts';
 import type { Call, House } from './call.ts';
 
 /**

@@ -1,12 +1,12 @@
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { Engine } from '../fleet/engine.ts';
-import type { FleetCall } from '../fleet/fleet.ts';
-import type { Placement } from '../fleet/placement/placer.ts';
-import { hashPrefix, renderPrefix } from '../fleet/placement/promptPrefix.ts';
-import type { Turn } from '../fleet/queue/engineQueue.ts';
-import { type Attempt, type AttemptResult, isWorthRetrying } from '../fleet/terms/attempt.ts';
+import type { Engine } from '../engines/engine.ts';
+import { hashPrefix, renderPrefix } from '../engines/promptPrefix.ts';
+import { type Attempt, type AttemptResult, isWorthRetrying } from '../engines/terms/attempt.ts';
+import type { Turn } from '../placement/engineQueue.ts';
+import type { FleetCall } from '../placement/fleet.ts';
+import type { Placement } from '../placement/placer.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { AttemptEnd, AttemptOn } from './attempt.ts';
 import type { Call, House } from './call.ts';

@@ -8,7 +8,7 @@ import { anOpenCall, type RecordedCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse, FORCED_TOOL } from '../../test/serveStreams.ts';
 import type { CutReason } from '../api/inferenceFault.ts';
-import { FIRST_CLOSED_MS } from '../fleet/terms/limits.ts';
+import { FIRST_CLOSED_MS } from '../engines/terms/limits.ts';
 import { EngineStream } from './chunks/engineStream.ts';
 import { OpenStreams } from './openStreams.ts';
 

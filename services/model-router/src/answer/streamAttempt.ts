@@ -1,8 +1,8 @@
 import { type Deadline, startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
-import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
-import type { Engine } from '../fleet/engine.ts';
-import { type Attempt, type EngineErrorKind, isUntaken } from '../fleet/terms/attempt.ts';
+import type { EngineExchange } from '../engines/dispatchToEngine.ts';
+import type { Engine } from '../engines/engine.ts';
+import { type Attempt, type EngineErrorKind, isUntaken } from '../engines/terms/attempt.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { ClientStream } from './chunks/clientStream.ts';

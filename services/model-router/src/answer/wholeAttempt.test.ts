@@ -6,7 +6,7 @@ import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { type ServedCall, serveCall } from '../../test/serveCall.ts';
-import type { CallNews } from '../fleet/engineRegistry.ts';
+import type { CallNews } from '../engines/engineRegistry.ts';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 const COMPLETED = {

@@ -29,9 +29,9 @@ import { anHttpEngine } from '../../test/anHttpEngine.ts';
 import { aCatalog } from '../../test/aPricedModel.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { createToWireError } from '../api/inferenceError.ts';
-import type { EngineRegistry } from '../fleet/engineRegistry.ts';
-import { createFleet } from '../fleet/fleet.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import { createOpenCalls, type OpenCalls } from '../money/call/openCalls.ts';
+import { createFleet } from '../placement/fleet.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const log = aSilentLogger();

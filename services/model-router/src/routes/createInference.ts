@@ -17,12 +17,12 @@ import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
 import { type Catalog, getModel, type PricedModel } from '../catalog/catalog.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import type { OpenFleet } from '../fleet/openFleet.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
 import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { Money } from '../money/openMoney.ts';
+import type { Fleet } from '../placement/fleet.ts';
+import type { OpenFleet } from '../placement/openFleet.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 
 export interface InferenceDependencies {

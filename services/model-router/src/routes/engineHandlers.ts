@@ -7,9 +7,9 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import { type Catalog, isMedia } from '../catalog/catalog.ts';
-import { type Engine, servedNameOf } from '../fleet/engine.ts';
-import type { EngineRegistry } from '../fleet/engineRegistry.ts';
-import type { OperatorDrains } from '../fleet/operatorDrains.ts';
+import { type Engine, servedNameOf } from '../engines/engine.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
+import type { OperatorDrains } from '../engines/operatorDrains.ts';
 
 export interface EngineHandlerDependencies {
   log: Logger;

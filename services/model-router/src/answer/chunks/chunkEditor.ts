@@ -3,7 +3,7 @@ import type { ChatChunk } from '@turnpike/public-api/chatAnswer';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
-import { parseEngineJson } from '../../fleet/terms/engineJson.ts';
+import { parseEngineJson } from '../../engines/terms/engineJson.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import {
   type AnswerIdentity,

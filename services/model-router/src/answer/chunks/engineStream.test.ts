@@ -5,7 +5,7 @@ import { checkClientStream } from '../../../test/checkClientStream.ts';
 import { engineChunks } from '../../../test/engineChunks.ts';
 import { toInferenceError } from '../../api/inferenceError.ts';
 import type { EngineFault } from '../../api/inferenceFault.ts';
-import { vllm } from '../../fleet/vllm/vllm.ts';
+import { vllm } from '../../engines/vllm/vllm.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
 

@@ -1,6 +1,6 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
-import { findEngineMembers, parseEngineJson } from '../../fleet/terms/engineJson.ts';
+import { findEngineMembers, parseEngineJson } from '../../engines/terms/engineJson.ts';
 import { isObject, isOfAnotherCall, readEngineUsage, statusOf } from '../fields/answerFields.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 

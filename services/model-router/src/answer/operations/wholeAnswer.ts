@@ -1,5 +1,5 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import { parseEngineJson } from '../../fleet/terms/engineJson.ts';
+import { parseEngineJson } from '../../engines/terms/engineJson.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import type { IdHabit, ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, isOfAnotherCall, readFinishReason, statusOf } from '../fields/answerFields.ts';

@@ -1,0 +1,195 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Roster } from '@turnpike/lifecycle/roster';
+import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
+import { Pool } from 'undici';
+import type { PricedModel } from '../catalog/catalog.ts';
+import { EngineHealth } from '../health/engineHealth.ts';
+import type { ListedEngine } from './discovery/followAddresses.ts';
+import { EngineLoad } from './engineLoad.ts';
+import { EngineRoom, type RoomLimits } from './engineRoom.ts';
+import { openEngineConnections } from './openEngineConnections.ts';
+import type { Dialect, EngineReport, ServedModels, Trial } from './terms/dialect.ts';
+import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_QUESTIONS } from './terms/limits.ts';
+
+/** What is under way on an engine. Kept by whoever exchanges bytes with it. */
+export interface EngineTraffic {
+  openCalls: number;
+  /** When the first of them found it idle, by `performance.now()`. */
+  busySinceMs: number;
+  /** When the engine last sent anything of a call's answer, by `performance.now()`. */
+  heardAtMs: number;
+}
+
+/** A call that has heard nothing from its engine yet. */
+export interface UnheardCall {
+  readonly isStream: boolean;
+  /** Called, perhaps again and again, when the engine turns out not to answer: the call goes elsewhere if it may. */
+  leave(): void;
+}
+
+/**
+ * An engine as operators see it.
+ * - `starting`: it has not produced a token yet.
+ * - `ready`: it works.
+ * - `out`: it is left out, for the reason given, until it has produced a token again.
+ * - `draining`: it takes nothing new and finishes what it has.
+ */
+export type EngineState = 'starting' | 'ready' | 'out' | 'draining';
+
+export interface EngineOptions {
+  nowMs: () => number;
+  random: () => number;
+  /** Whether an operator holds it back now. */
+  isCordoned: () => boolean;
+  room: RoomLimits;
+  dialect: Dialect;
+  /** Called when it serves something else than before. */
+  onServes?: () => void;
+}
+
+/** One serving engine with all that this router knows of it: its identity, and its health, load and room, fed by one report. */
+export class Engine {
+  /** Its own, also among the engines of one routing target; the same on every router. */
+  readonly id: string;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** What carries calls. */
+  readonly connections: UpstreamConnections;
+  /** What carries the router's own questions. */
+  readonly pool: Pool;
+  /** How it is spoken to. */
+  readonly dialect: Dialect;
+  readonly health: EngineHealth;
+  readonly load: EngineLoad;
+  readonly room: EngineRoom;
+  readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: Number.NEGATIVE_INFINITY };
+  readonly unheardCalls = new Roster<UnheardCall>();
+  /** Whether the ids of its answers repeat those of their calls. */
+  repeatsCallIds = false;
+  listed: ListedEngine;
+  /** False once it is gone from the list: it finishes what it has, and is forgotten. */
+  isListed = true;
+  version: string | undefined;
+  /** What it said of itself last. */
+  report: EngineReport | undefined;
+  #served: ServedModels = { names: [], windowTokens: undefined };
+  #lastState: EngineState = 'starting';
+  #stateSince = new Date();
+  readonly #isCordoned: () => boolean;
+  readonly #onServes: (() => void) | undefined;
+
+  constructor(listed: ListedEngine, { nowMs, random, isCordoned, room, dialect, onServes }: EngineOptions) {
+    this.id = listed.id;
+    this.origin = listed.origin;
+    this.listed = listed;
+    this.dialect = dialect;
+    this.health = new EngineHealth({ nowMs, random });
+    this.load = new EngineLoad(nowMs);
+    this.room = new EngineRoom(room, { load: this.load, nowMs });
+    this.#isCordoned = isCordoned;
+    this.#onServes = onServes;
+    this.connections = openEngineConnections(listed.origin);
+    this.pool = new Pool(listed.origin, {
+      connections: MAX_QUESTIONS,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+    });
+  }
+
+  /** The routing target it belongs to: what a usage row names as `model`. It says nothing of addresses. */
+  get target(): string {
+    return this.listed.entry.id;
+  }
+  /** The canonical model it is listed for; undefined where what it serves decides. */
+  get configuredModel(): string | undefined {
+    return this.listed.entry.model;
+  }
+  get weight(): number {
+    return this.listed.entry.weight;
+  }
+  /** What it serves, as it last said. */
+  set served(served: ServedModels) {
+    if (isDeepStrictEqual(served, this.#served)) return;
+    this.#served = served;
+    this.#onServes?.();
+  }
+  /** Names it answers to, first one first. */
+  get servedNames(): readonly string[] {
+    return this.#served.names;
+  }
+  /** Tokens that prompt and answer have together. */
+  get windowTokens(): number | undefined {
+    return this.#served.windowTokens;
+  }
+
+  get isDraining(): boolean {
+    return !this.isListed || this.#isCordoned() || this.listed.isDraining;
+  }
+
+  /** Whether it takes new calls. */
+  get isHealthy(): boolean {
+    return this.health.takesCalls && !this.isDraining;
+  }
+
+  get state(): EngineState {
+    if (this.isDraining) return 'draining';
+    if (this.health.state !== 'out') return 'ready';
+    return this.health.outReason === undefined ? 'starting' : 'out';
+  }
+
+  /** Since when `state` has been what it was when it was noted last. */
+  get since(): Date {
+    return this.#stateSince;
+  }
+
+  /** The state where it changed since this was asked last. */
+  noteState(): EngineState | undefined {
+    const { state } = this;
+    if (state === this.#lastState) return undefined;
+    this.#lastState = state;
+    this.#stateSince = new Date();
+    return state;
+  }
+
+  /** Engines of one pool stand in for each other. */
+  get poolName(): string | undefined {
+    return this.configuredModel ?? this.servedNames[0];
+  }
+
+  /** Takes over what it says of itself. A count that fell is one that began anew, and the caches with it. */
+  takeReport(report: EngineReport): void {
+    if ((report.prefixQueries ?? 0) < (this.report?.prefixQueries ?? 0)) this.load.restarted();
+    this.report = report;
+    this.load.take(report);
+    this.room.take(report);
+  }
+
+  tryOut(trial: Trial): void {
+    void this.dialect.sendTrial(this.pool, this.servedNames[0] ?? '', trial);
+  }
+
+  /** Nothing new is sent to it; what is under way ends. */
+  async close(): Promise<void> {
+    this.connections.close();
+    await this.pool.close();
+  }
+
+  /** As `close`, and whatever has been asked of it breaks off. */
+  async destroy(): Promise<void> {
+    this.connections.close();
+    await this.pool.destroy();
+  }
+}
+
+/** Which name an engine serves a model under; undefined if it does not. */
+export function servedNameOf(
+  engine: Pick<Engine, 'servedNames' | 'configuredModel'>,
+  model: PricedModel,
+): string | undefined {
+  const { id, huggingFaceId, aliases } = model;
+  const { servedNames } = engine;
+  for (const name of servedNames) if (name === id || name === huggingFaceId || aliases.includes(name)) return name;
+  return engine.configuredModel === id ? servedNames[0] : undefined;
+}

@@ -1,0 +1,313 @@
+import { EnginePace } from './pace.ts';
+import { PrefixIndex } from './prefixIndex.ts';
+import { blocksWithin, endOfBlocks } from './promptPrefix.ts';
+import type { AttemptObserver, CountedCall } from './terms/attempt.ts';
+import {
+  BYTES_PER_TOKEN,
+  FIXED_TOKENS,
+  LATE_FACTOR,
+  LATE_MS,
+  LEAST_HELD,
+  OTHERS_PROMPT_MS,
+  OUTPUT_TOKEN_WEIGHT,
+  SOON_MS,
+  WHOLE_PROMPT_MS,
+} from './terms/limits.ts';
+
+/** What an engine says of its load; any of it may be absent. */
+export interface LoadReport {
+  /** When it was read. */
+  readonly atMs: number;
+  /** Requests that run and wait there, whoever sent them. */
+  readonly running?: number | undefined;
+  readonly waiting?: number | undefined;
+  /** Tokens that its key-value cache holds. */
+  readonly cacheTokens?: number | undefined;
+}
+
+/** Work that is left on an engine. */
+export interface Work {
+  /** Tokens of prompts that are still to be computed. */
+  readonly queuedTokens: number;
+  /** Tokens that answers under way are expected to have. */
+  readonly answerTokens: number;
+}
+
+/** A call as it was placed. */
+export interface PlacedPrompt {
+  keyId: string;
+  hashes: readonly number[];
+  /** Rendered bytes of the whole prompt. */
+  promptBytes: number;
+  /** Tokens of it that are not expected to be cached there. */
+  uncachedTokens: number;
+  /** Tokens that the answer is expected to have. */
+  outputTokens: number;
+  /** Its first event is heard; a whole answer has none. */
+  isStream: boolean;
+}
+
+/**
+ * What one router has under way on one engine and others say that they have there, what it believes to be cached there, and how
+ * quick the engine is.
+ */
+export class EngineLoad {
+  readonly prefixes = new PrefixIndex();
+  /** How quick it is, as its calls show; anew where that can't be known any more. */
+  pace = new EnginePace();
+  /** Whether it is left out as slow, as of the last call that was placed. */
+  isSlow = false;
+  /** When it may be tried again while it is slow; never while a trial is under way. */
+  nextTrialAtMs = Number.NEGATIVE_INFINITY;
+  readonly #nowMs: () => number;
+  #calls = 0;
+  #begun = 0;
+  /** Of all calls under way: tokens of prompts and answers, which keep their part of the cache until the end. */
+  #heldTokens = 0;
+  #answerTokens = 0;
+  /** Of prompts that are still to be computed. */
+  #queuedTokens = 0;
+  /** The work of other routers there, as they say. */
+  #othersQueuedTokens = 0;
+  #othersAnswerTokens = 0;
+  readonly #keys = new Map<string, KeyLoad>();
+  /** Whole answers, oldest first, whose prompts still count as queued. */
+  readonly #wholePrompts = new Map<number, { atMs: number; tokens: number }>();
+  /** Numbers of the calls whose prompt is not known to be computed, oldest first. */
+  readonly #unread = new Set<number>();
+  /** Other routers' calls among them, by when they were heard of: when they have been computed is not told. */
+  readonly #othersPrompts = new Map<number, number>();
+  /** Streams among them: when each was sent, and behind how many tokens of prompts, its own included. */
+  readonly #awaited = new Map<number, { atMs: number; tokensAhead: number }>();
+  /** When it last began a stream. */
+  #heardAtMs = Number.NEGATIVE_INFINITY;
+  #lastNumber = 0;
+  #hasCached = false;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Calls of which the engine has begun to answer, ever. */
+  get begun(): number {
+    return this.#begun;
+  }
+
+  /** Tokens that calls under way keep in the engine's cache. */
+  get heldTokens(): number {
+    return this.#heldTokens;
+  }
+
+  /** Tokens of this router's prompts that are still to be computed. */
+  get queuedTokens(): number {
+    if (this.#wholePrompts.size > 0) this.#countWholePromptsAsComputed();
+    return this.#queuedTokens;
+  }
+
+  #countWholePromptsAsComputed(): void {
+    const sinceMs = this.#nowMs() - WHOLE_PROMPT_MS;
+    for (const [number, { atMs, tokens }] of this.#wholePrompts) {
+      if (atMs > sinceMs) return;
+      this.#wholePrompts.delete(number);
+      this.#queuedTokens -= tokens;
+    }
+  }
+
+  #countOthersPromptsAsComputed(): void {
+    const sinceMs = this.#nowMs() - OTHERS_PROMPT_MS;
+    for (const [number, atMs] of this.#othersPrompts) {
+      if (atMs > sinceMs) return;
+      this.#othersPrompts.delete(number);
+      this.#unread.delete(number);
+    }
+  }
+
+  /** Tokens of this router's work under way: prompts that are still to be computed, and answers. */
+  get tokensInFlight(): number {
+    return this.queuedTokens + this.#answerTokens;
+  }
+
+  /** This router's work there. */
+  get work(): Work {
+    return { queuedTokens: this.queuedTokens, answerTokens: this.#answerTokens };
+  }
+
+  /** Tokens of work under way, whoever sent it, each by what it costs. */
+  get loadTokens(): number {
+    const queuedTokens = this.queuedTokens + this.#othersQueuedTokens;
+    return queuedTokens + OUTPUT_TOKEN_WEIGHT * (this.#answerTokens + this.#othersAnswerTokens);
+  }
+
+  /** Another router has so much work there now, and had so much when it was heard before. */
+  hearWork(now: Work, before: Work): void {
+    this.#othersQueuedTokens += now.queuedTokens - before.queuedTokens;
+    this.#othersAnswerTokens += now.answerTokens - before.answerTokens;
+  }
+
+  /** Another router has sent a prompt there: it is being computed, and will be cached. */
+  hearPlaced(hashes: readonly number[]): void {
+    this.#lastNumber += 1;
+    this.prefixes.add(hashes, this.#lastNumber);
+    this.#unread.add(this.#lastNumber);
+    this.#othersPrompts.set(this.#lastNumber, this.#nowMs());
+    this.#countOthersPromptsAsComputed();
+  }
+
+  /** What a key has under way there; undefined if it has nothing. */
+  ofKey(keyId: string): KeyLoad | undefined {
+    return this.#keys.get(keyId);
+  }
+
+  /** Takes over what the engine says. */
+  take({ cacheTokens }: LoadReport): void {
+    if (cacheTokens !== undefined) this.prefixes.capacityBytes = cacheTokens * BYTES_PER_TOKEN;
+  }
+
+  /** The engine began anew: nothing is cached there, and it may be quicker. */
+  restarted(): void {
+    this.prefixes.clear();
+    this.pace = new EnginePace();
+  }
+
+  /**
+   * Tokens of work that it must have besides what it was sent, as its next first event is late: it is taken to have as much
+   * left as it is late. `msPerToken` is what a prompt's token takes up to the first event elsewhere.
+   */
+  lateTokens(msPerToken: number): number {
+    const [oldest] = this.#awaited.values();
+    if (!oldest) return 0;
+    const silentMs = this.#nowMs() - Math.max(oldest.atMs, this.#heardAtMs);
+    const dueMs = Math.max(LATE_MS, LATE_FACTOR * msPerToken * (FIXED_TOKENS + oldest.tokensAhead));
+    return Math.max(0, silentMs - dueMs) / msPerToken;
+  }
+
+  /** Part of a prompt that is expected to be cached, 0 to 1. */
+  cachedShareOf(hashes: readonly number[], promptBytes: number): number {
+    return promptBytes === 0 ? 0 : endOfBlocks(this.prefixes.match(hashes)) / promptBytes;
+  }
+
+  /** Counts a call from now on; what is returned has to hear how it goes. */
+  open(call: PlacedPrompt): Required<Pick<AttemptObserver, 'firstEvent' | 'end'>> {
+    const { keyId, hashes, uncachedTokens, outputTokens, isStream } = call;
+    const sentAtMs = this.#nowMs();
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    this.#countOthersPromptsAsComputed();
+    const [oldestUnread = number] = this.#unread;
+    const broughtBy = this.prefixes.callsOf(hashes, this.prefixes.match(hashes));
+    this.prefixes.add(hashes, number);
+    this.#unread.add(number);
+    const tokensAhead = this.queuedTokens + this.#othersQueuedTokens + uncachedTokens;
+    if (isStream) this.#awaited.set(number, { atMs: sentAtMs, tokensAhead });
+    else this.#wholePrompts.set(number, { atMs: sentAtMs, tokens: uncachedTokens });
+    this.#calls += 1;
+    this.#queuedTokens += uncachedTokens;
+    this.#answerTokens += outputTokens;
+    const tokens = uncachedTokens + outputTokens;
+    this.#heldTokens += tokens;
+    const own = this.#keys.get(keyId) ?? new KeyLoad();
+    this.#keys.set(keyId, own);
+    const giveBack = own.take(tokens);
+    const computed = (): void => {
+      if (!this.#unread.delete(number)) return;
+      this.#begun += 1;
+      if (isStream ? this.#awaited.delete(number) : this.#wholePrompts.delete(number))
+        this.#queuedTokens -= uncachedTokens;
+    };
+    let firstEventAtMs: number | undefined;
+    return {
+      firstEvent: () => {
+        computed();
+        const nowMs = this.#nowMs();
+        firstEventAtMs = nowMs;
+        this.#heardAtMs = nowMs;
+        this.pace.firstEvent({ ms: nowMs - sentAtMs, tokensAhead });
+      },
+      end: (result) => {
+        computed();
+        this.#calls -= 1;
+        this.#answerTokens -= outputTokens;
+        this.#heldTokens -= tokens;
+        giveBack(this.#nowMs());
+        if (own.calls === 0) this.#keys.delete(keyId);
+        const counted = result.kind === 'answered' ? result.counted : undefined;
+        if (!counted) return;
+        // An answer that came all at once does not say how much of its time the prompt took.
+        if (firstEventAtMs !== undefined)
+          this.pace.streamEnded({ ms: this.#nowMs() - firstEventAtMs, tokens: counted.completionTokens });
+        this.#correct(call, { broughtBy, oldestUnread, counted });
+      },
+    };
+  }
+
+  /**
+   * Learns from how much of a prompt the engine had. If it had far less than was believed, it has dropped the first block that
+   * was missing, and with it all that was used no later; unless that block was only just on its way there. An engine that
+   * never counts any cached token does not say, and is believed to have what it was sent.
+   */
+  #correct(
+    { hashes, promptBytes }: PlacedPrompt,
+    { broughtBy, oldestUnread, counted }: { broughtBy: number[]; oldestUnread: number; counted: CountedCall },
+  ): void {
+    if (counted.cachedPromptTokens > 0) this.#hasCached = true;
+    if (!this.#hasCached || counted.promptTokens === 0 || hashes.length === 0) return;
+    const held = blocksWithin((promptBytes * counted.cachedPromptTokens) / counted.promptTokens);
+    const missing = broughtBy[held];
+    if (missing === undefined || held + 1 >= LEAST_HELD * broughtBy.length || missing >= oldestUnread) return;
+    this.prefixes.forgetUpTo(missing);
+  }
+}
+
+/** What one key has under way on one engine, and whether others could soon have it. */
+export class KeyLoad {
+  #calls = 0;
+  #tokens = 0;
+  /** Calls that were under way when the generation began are of an earlier one. */
+  #generation = 0;
+  #sinceMs = Number.NEGATIVE_INFINITY;
+  #size = 0;
+  #left = 0;
+  /** Calls of the generation before, if half of them ended soon. */
+  #quickCalls = 0;
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** Counts a call; what is returned ends it, once. */
+  take(tokens: number): (nowMs: number) => void {
+    const generation = this.#generation;
+    this.#calls += 1;
+    this.#tokens += tokens;
+    return (nowMs) => {
+      this.#calls -= 1;
+      this.#tokens -= tokens;
+      if (generation < this.#generation) this.#left -= 1;
+      if (this.#left * 2 <= this.#size) this.#beginGeneration(nowMs);
+    };
+  }
+
+  /**
+   * Whether half of what it has will most likely have ended in 20 s: as it was the last time, with at least half as many
+   * calls, and as it still may be. Of a burst nothing is known.
+   */
+  comesBackSoon(nowMs: number): boolean {
+    return nowMs - this.#sinceMs <= SOON_MS && this.#calls <= 2 * this.#quickCalls;
+  }
+
+  #beginGeneration(nowMs: number): void {
+    this.#quickCalls = nowMs - this.#sinceMs <= SOON_MS ? this.#size : 0;
+    this.#generation += 1;
+    this.#sinceMs = nowMs;
+    this.#size = this.#calls;
+    this.#left = this.#calls;
+  }
+}

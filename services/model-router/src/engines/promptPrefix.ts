@@ -1,0 +1,120 @@
+import { crc32 } from 'node:zlib';
+import type { InferenceRequest } from '../request/inferenceRequest.ts';
+
+/** An image stands for some 256 tokens of text. */
+const IMAGE_BYTES = 1_024;
+/** Read of an image's address at its beginning, middle and end: enough to tell it from others, however large it is. */
+const IMAGE_SAMPLE_LENGTH = 2_048;
+
+/** The beginning of what an engine computes for a call, and how long all of it is. */
+export interface RenderedPrompt {
+  /** Cut where nothing is hashed any more. It lies where the next prompt will: it has to be hashed before one is rendered. */
+  beginning: Buffer;
+  bytes: number;
+}
+
+/**
+ * A prompt in the order that engines render it: tools, then each message with its parts, an image by its digest. Equal
+ * prompts are equal bytes whatever their JSON looks like.
+ */
+export function renderPrefix({ operation, written }: Pick<InferenceRequest, 'operation' | 'written'>): RenderedPrompt {
+  const pieces: string[] = [];
+  for (const name of operation.prefixMembers) {
+    const member = written[name];
+    if (typeof member === 'string') pieces.push(member);
+    else if (Array.isArray(member) && name === 'messages') for (const message of member) renderMessage(message, pieces);
+    else if (Array.isArray(member) && member.length > 0) pieces.push(JSON.stringify(member));
+  }
+  return write(pieces);
+}
+
+function renderMessage(message: Record<string, unknown>, pieces: string[]): void {
+  const { role, content, ...others } = message;
+  pieces.push(`\n${String(role)}\n`);
+  if (typeof content === 'string') pieces.push(content);
+  for (const part of Array.isArray(content) ? content : []) pieces.push(renderPart(part));
+  for (const name in others) if (others[name] !== undefined) pieces.push(name, JSON.stringify(others[name]));
+}
+
+function renderPart(part: Record<string, unknown>): string {
+  if (part.type !== 'image_url') return String(part.text ?? part.refusal ?? '');
+  const image: unknown = part.image_url;
+  const url = typeof image === 'object' && image !== null && 'url' in image ? image.url : image;
+  return digestOf(String(url)).repeat(IMAGE_BYTES / DIGEST_LENGTH);
+}
+
+const DIGEST_LENGTH = 8;
+
+function digestOf(url: string): string {
+  const middle = url.length >>> 1;
+  const sample =
+    url.length <= 3 * IMAGE_SAMPLE_LENGTH
+      ? url
+      : url.slice(0, IMAGE_SAMPLE_LENGTH) +
+        url.slice(middle, middle + IMAGE_SAMPLE_LENGTH) +
+        url.slice(-IMAGE_SAMPLE_LENGTH);
+  return crc32(sample, url.length).toString(16).padStart(DIGEST_LENGTH, '0');
+}
+
+/** A text of so many characters is written by itself: to join it to others would copy it once more. */
+const LONG_PIECE = 4_096;
+
+const encoder = new TextEncoder();
+
+/** Writes pieces as far as they are hashed. What is beyond counts by its characters, which is near enough. */
+function write(pieces: readonly string[]): RenderedPrompt {
+  let text = '';
+  let end = 0;
+  let beyond = 0;
+  const flush = (piece: string): void => {
+    const { read, written } = encoder.encodeInto(piece, rendered.subarray(end));
+    end += written;
+    beyond += piece.length - read;
+  };
+  for (const piece of pieces) {
+    if (piece.length < LONG_PIECE) text += piece;
+    if (piece.length < LONG_PIECE && text.length < LONG_PIECE) continue;
+    flush(text);
+    text = '';
+    if (piece.length >= LONG_PIECE) flush(piece);
+  }
+  flush(text);
+  return { beginning: rendered.subarray(0, end), bytes: end + beyond };
+}
+
+/** Bytes of a block at the beginning of a prompt: about 128 tokens, eight blocks of an engine. */
+const FINE_BYTES = 512;
+const FINE_BLOCKS = 32;
+/** Bytes of a block further on, where a few hundred tokens no longer tell engines apart: a long prompt stays cheap. */
+const COARSE_BYTES = 2_048;
+const MAX_BLOCKS = 512;
+const FINE_END = FINE_BLOCKS * FINE_BYTES;
+
+/** Where the first `blocks` blocks of a prompt end, in bytes. */
+export const endOfBlocks = (blocks: number): number =>
+  blocks <= FINE_BLOCKS ? blocks * FINE_BYTES : FINE_END + (blocks - FINE_BLOCKS) * COARSE_BYTES;
+
+/** How many whole blocks lie within the first `bytes` bytes. */
+export const blocksWithin = (bytes: number): number =>
+  bytes <= FINE_END ? Math.floor(bytes / FINE_BYTES) : FINE_BLOCKS + Math.floor((bytes - FINE_END) / COARSE_BYTES);
+
+/** What is hashed of a prompt; no more of it need be rendered. */
+export const MAX_HASHED_BYTES = endOfBlocks(MAX_BLOCKS);
+
+/** Where every prompt is rendered: memory for a long one of its own would cost more than the rest. */
+const rendered = Buffer.allocUnsafeSlow(MAX_HASHED_BYTES);
+
+/**
+ * A prompt as chained block hashes, each naming the whole prefix up to its end. `scope` is what separates caches: the
+ * model and the salt. A collision costs a worse placement and nothing else.
+ */
+export function hashPrefix(scope: string, prompt: Buffer): number[] {
+  const blocks = Math.min(MAX_BLOCKS, blocksWithin(prompt.length));
+  const hashes: number[] = [];
+  let hash = crc32(scope);
+  for (let block = 0; block < blocks; block += 1) {
+    hash = crc32(prompt.subarray(endOfBlocks(block), endOfBlocks(block + 1)), hash);
+    hashes.push(hash);
+  }
+  return hashes;
+}

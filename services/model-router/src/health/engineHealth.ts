@@ -1,0 +1,230 @@
+import {
+  DOUBTS_TO_SUSPEND,
+  FIRST_PAUSE_MS,
+  LONGEST_PAUSE_MS,
+  MAX_FAILURES,
+  MAX_MISSED_CHECKS,
+  MIN_FAILED_WORKSPACES,
+  TRUSTED_AFTER_MS,
+} from './limits.ts';
+import { RecentCalls } from './outliers.ts';
+
+/**
+ * - `in`: it takes calls.
+ * - `doubted`: something speaks against it, so it has to produce a token. It takes calls until too much does.
+ * - `out`: it takes none until it has produced a token; also before it has produced its first.
+ */
+export type HealthState = 'in' | 'doubted' | 'out';
+
+/**
+ * What a probe found.
+ * - `token`: it works.
+ * - `busy`: it says that it is full, or about to stop.
+ * - `silent`: it said nothing in time.
+ * - `failed`: it answered something else, or broke off.
+ */
+export type ProbeResult = 'token' | 'busy' | 'silent' | 'failed';
+
+/** Why an engine is left out. */
+export type OutReason = 'refused' | 'unwell' | 'asleep' | 'unreachable' | 'no_token' | 'failed_calls' | 'fails_more';
+
+/** Reasons that the engine or its host gives. All others are suspicion, which may be this router's own trouble. */
+const FACTS: ReadonlySet<OutReason> = new Set(['refused', 'unwell', 'asleep']);
+/** Merely away: whether it is back is seen without a probe, so it is not waited for longer each time. */
+const AWAY: ReadonlySet<OutReason> = new Set([...FACTS, 'unreachable']);
+
+/** Whether a reason is a fact: it may leave a model without engines, which suspicion may not. */
+export const isFact = (reason: OutReason): boolean => FACTS.has(reason);
+
+/**
+ * Whether one engine may have calls: a state machine (docs/placement.md has its table). A circuit breaker stands before `out`:
+ * after a pause one probe decides (half-open). The pause is 1 s, twice as long each further time, up to 60 s, give or take a
+ * fifth so that routers do not come back together.
+ */
+export class EngineHealth {
+  /** What its calls came to of late, to be compared with other engines. */
+  readonly recent: RecentCalls;
+  readonly #nowMs: () => number;
+  readonly #random: () => number;
+  #state: HealthState = 'out';
+  #outReason: OutReason | undefined;
+  #isReachable = false;
+  #missedChecks = 0;
+  /** Half-open: a probe is under way that decides. */
+  #isHalfOpen = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #dueAtMs = Number.NEGATIVE_INFINITY;
+  #inSinceMs = Number.POSITIVE_INFINITY;
+  #probedAtMs = Number.NEGATIVE_INFINITY;
+  /** What spoke against it since it last produced a token. */
+  #doubts = 0;
+  #isSuspended = false;
+  #doubtedAtMs = Number.NEGATIVE_INFINITY;
+  /** True from a fact until its next token. */
+  #isGone = false;
+  /** True from `keep` until its next token. */
+  #isLastResort = false;
+  /** Calls that failed with none completed between, and whose. */
+  #failures = 0;
+  readonly #failedWorkspaces = new Set<string>();
+
+  constructor({ nowMs, random }: { nowMs: () => number; random: () => number }) {
+    this.#nowMs = nowMs;
+    this.#random = random;
+    this.recent = new RecentCalls(nowMs);
+  }
+
+  get state(): HealthState {
+    return this.#state;
+  }
+
+  get takesCalls(): boolean {
+    return this.#state === 'in' || (this.#state === 'doubted' && !this.#isSuspended);
+  }
+
+  /** The breaker before it. */
+  get breaker(): 'closed' | 'half_open' | 'open' {
+    if (this.#state !== 'out') return 'closed';
+    return this.#isHalfOpen ? 'half_open' : 'open';
+  }
+
+  /** Why it was left out last; undefined where it never was. */
+  get outReason(): OutReason | undefined {
+    return this.#outReason;
+  }
+
+  /** Whether it answered its last check. */
+  get isReachable(): boolean {
+    return this.#isReachable;
+  }
+
+  /** When its last probe ended. */
+  get probedAtMs(): number {
+    return this.#probedAtMs;
+  }
+
+  /** When something spoke against it last. */
+  get doubtedAtMs(): number {
+    return this.#doubtedAtMs;
+  }
+
+  /** Whether suspicion alone keeps it from taking calls. It has produced a token before. */
+  get isSuspect(): boolean {
+    return !this.takesCalls && !this.#isGone && (this.#state === 'doubted' || this.#outReason !== undefined);
+  }
+
+  /** Whether the pause before a probe is over. */
+  get isDue(): boolean {
+    return this.#state === 'out' && !this.#isHalfOpen && this.#nowMs() >= this.#dueAtMs;
+  }
+
+  /** It answered a check. */
+  checked(): void {
+    this.#isReachable = true;
+    this.#missedChecks = 0;
+  }
+
+  /** It missed a check. True where it has missed too many. */
+  missedCheck(): boolean {
+    this.#missedChecks += 1;
+    return this.#missedChecks >= MAX_MISSED_CHECKS;
+  }
+
+  /** Leaves it out. False where it was out already; a probe under way then decides nothing. */
+  leaveOut(reason: OutReason): boolean {
+    const isAway = AWAY.has(reason);
+    if (isAway) this.#isReachable = false;
+    if (FACTS.has(reason)) this.#isGone = true;
+    const wasIn = this.#state !== 'out';
+    if (!wasIn && !this.#isHalfOpen) return false;
+    this.#pause({ isAway });
+    if (!wasIn) return false;
+    this.#state = 'out';
+    this.#outReason = reason;
+    this.#doubtedAtMs = this.#nowMs();
+    this.#isLastResort = false;
+    this.recent.clear();
+    this.#clearDoubts();
+    this.#clearFailures();
+    return true;
+  }
+
+  /** Keeps it taking calls, in doubt, as the last engine of its model. Returns false where it was kept before. */
+  keep(): boolean {
+    const isNew = !this.#isLastResort;
+    this.#isLastResort = true;
+    this.#isHalfOpen = false;
+    this.#state = 'doubted';
+    this.#clearDoubts();
+    return isNew;
+  }
+
+  #pause({ isAway }: { isAway: boolean }): void {
+    this.#isHalfOpen = false;
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#inSinceMs >= TRUSTED_AFTER_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#inSinceMs = Number.POSITIVE_INFINITY;
+    this.#dueAtMs = nowMs + (isAway ? FIRST_PAUSE_MS : this.#pauseMs) * (0.8 + 0.4 * this.#random());
+    if (!isAway) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+  }
+
+  /** Whether it has to produce a token now, as it is out and due, or in doubt. `isStalled`: it has calls and says nothing. */
+  beginProbe({ isStalled }: { isStalled: boolean }): boolean {
+    if (this.isDue) {
+      this.#isHalfOpen = true;
+      return true;
+    }
+    return this.#state === 'doubted' || (this.#state === 'in' && isStalled);
+  }
+
+  /** What the probe found. Means nothing where it was left out meanwhile. */
+  endProbe(result: ProbeResult): void {
+    this.#probedAtMs = this.#nowMs();
+    if (this.#state === 'out') {
+      if (!this.#isHalfOpen) return;
+      if (result !== 'token') {
+        this.#pause({ isAway: false });
+        return;
+      }
+      this.#isHalfOpen = false;
+      this.#inSinceMs = this.#probedAtMs;
+    }
+    if (result === 'token') this.#isGone = false;
+    if (result === 'token' || result === 'busy') this.#isLastResort = false;
+    this.#clearDoubts();
+    this.#state = 'in';
+  }
+
+  /** A call failed. True where it has to be left out for it, if others remain; `maySuspend` says whether it may get no more calls. */
+  failed(workspaceId: string, maySuspend: () => boolean): boolean {
+    this.recent.ended(workspaceId, true);
+    this.#failures += 1;
+    if (this.#failedWorkspaces.size < MIN_FAILED_WORKSPACES) this.#failedWorkspaces.add(workspaceId);
+    this.doubt(maySuspend);
+    return this.#failures >= MAX_FAILURES && this.#failedWorkspaces.size >= MIN_FAILED_WORKSPACES;
+  }
+
+  /** Something speaks against it. */
+  doubt(maySuspend: () => boolean): void {
+    if (this.#state === 'out') return;
+    this.#state = 'doubted';
+    this.#doubtedAtMs = this.#nowMs();
+    this.#doubts += 1;
+    if (this.#doubts >= DOUBTS_TO_SUSPEND && maySuspend()) this.#isSuspended = true;
+  }
+
+  completed(workspaceId: string): void {
+    this.recent.ended(workspaceId, false);
+    this.#clearFailures();
+  }
+
+  #clearDoubts(): void {
+    this.#doubts = 0;
+    this.#isSuspended = false;
+  }
+
+  #clearFailures(): void {
+    this.#failures = 0;
+    this.#failedWorkspaces.clear();
+  }
+}

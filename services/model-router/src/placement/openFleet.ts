@@ -1,0 +1,123 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import type { NamedSecret } from '@turnpike/config/secrets';
+import type { OpenShards } from '@turnpike/holds/redis/shards';
+import type { ServiceBase } from '@turnpike/http-service/startService';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { PricedModel } from '../catalog/catalog.ts';
+import type { KubernetesApi } from '../engines/discovery/listEndpoints.ts';
+import { createEngineRegistry, type EngineRegistry } from '../engines/engineRegistry.ts';
+import { followOperatorDrains, type OperatorDrains } from '../engines/operatorDrains.ts';
+import { createPromptCounter } from '../engines/promptCounter.ts';
+import type { CountPromptTokens } from '../request/countPromptTokens.ts';
+import { createEngineQueue } from './engineQueue.ts';
+import { createFleet, type Fleet } from './fleet.ts';
+import { followRouters } from './followRouters.ts';
+import { createPlacer } from './placer.ts';
+import { RouterNews } from './routerNews.ts';
+
+/** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
+const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
+
+/**
+ * Part of the room on a model's engines that one key may have when it is alone; several have less each, so that a newcomer always
+ * finds some.
+ */
+const ENGINE_KEY_SHARE = 0.75;
+/** Calls that may wait for the engines of one model. */
+const MAX_WAITING_CALLS = 1_000;
+/** Memory of the bodies that may wait for the engines of one model; `BODIES_MAX_BYTES` holds for them as well. */
+const MAX_WAITING_BYTES = 134_217_728;
+
+/** More than workspaces that call within a few minutes; one that is not kept is made again in some microseconds. */
+const MAX_KEPT_SALTS = 10_000;
+
+/** The settings that the fleet goes by. */
+export interface FleetSettings {
+  ENGINES_FILE: string;
+  CACHE_SALT_KEYS: NamedSecret[];
+  QUEUE_KEY_SHARE: number;
+  QUEUE_TIMEOUT_MS: number;
+  QUEUE_EXPECTED_WAIT_MS: number;
+  ENGINE_CALLS: number;
+  ENGINE_TOKENS: number;
+}
+
+/** The engines of the region, and who gets which. */
+export interface OpenFleet {
+  fleet: Fleet;
+  engines: EngineRegistry;
+  drains: OperatorDrains;
+  countPromptTokens: CountPromptTokens;
+  cacheSaltOf: CacheSaltOf;
+}
+
+/** Opens the list of engines and looks after them. By `shards` routers share which ones an operator holds back, and what each has under way. */
+export function openFleet(
+  { config, log, shutdown }: ServiceBase<FleetSettings>,
+  {
+    shards,
+    kubernetes,
+    metrics,
+  }: { shards: Pick<OpenShards, 'having'>; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
+): OpenFleet {
+  const drains = followOperatorDrains({ shards, log });
+  shutdown.defer('cordoned engines', () => drains.close());
+  const engines = createEngineRegistry({
+    enginesFile: config.ENGINES_FILE,
+    kubernetes,
+    isCordoned: drains.has,
+    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS },
+    metrics,
+    log,
+  });
+  shutdown.defer('engines', () => engines.close());
+  const news = new RouterNews(randomUUID(), { engines: engines.list });
+  const routers = followRouters({ shards, news, log });
+  shutdown.defer('news of other routers', () => routers.close());
+  metrics.observeFleet({
+    engines: engines.list,
+    retriesLeft: () => engines.retries.left,
+    routersHeard: () => news.others,
+  });
+  const queue = createEngineQueue({
+    placer: createPlacer({ onPlaced: (load, hashes) => news.placed(load, hashes) }),
+    limits: {
+      maxCalls: MAX_WAITING_CALLS,
+      maxBytes: MAX_WAITING_BYTES,
+      keyShare: config.QUEUE_KEY_SHARE,
+      engineKeyShare: ENGINE_KEY_SHARE,
+      timeoutMs: config.QUEUE_TIMEOUT_MS,
+      expectedWaitMs: config.QUEUE_EXPECTED_WAIT_MS,
+    },
+    metrics,
+  });
+  metrics.observeQueue(queue.lengths);
+  const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
+  const cacheSaltOf = createCacheSalt(config.CACHE_SALT_KEYS);
+  return { fleet: createFleet({ registry: engines, queue }), engines, drains, countPromptTokens, cacheSaltOf };
+}
+
+/** Gives the salt of a call: what separates the prefix cache it may read from all others on a shared engine. */
+export type CacheSaltOf = (call: {
+  workspaceId: string;
+  model: Pick<PricedModel, 'id' | 'sharesPrefixCache'>;
+}) => string;
+
+/**
+ * Makes `cacheSaltOf`: a salt for each workspace, so that nobody learns by its speed what others have asked; one for all on a
+ * model whose catalog entry lets workspaces share. Base64url, since engines refuse `/` in a salt.
+ */
+export function createCacheSalt([key]: NamedSecret[]): CacheSaltOf {
+  if (!key) throw new Error('no key to make cache salts with');
+  const salts = new Map<string, string>();
+  return ({ workspaceId, model }) => {
+    // No workspace id has a space, so no workspace has a model's salt.
+    const owner = model.sharesPrefixCache ? `model ${model.id}` : workspaceId;
+    const known = salts.get(owner);
+    if (known !== undefined) return known;
+    const salt = createHmac('sha256', key.secret).update(owner).digest('base64url');
+    if (salts.size === MAX_KEPT_SALTS) salts.clear();
+    salts.set(owner, salt);
+    return salt;
+  };
+}
