@@ -7,16 +7,25 @@ export interface ResponseHead {
 
 /** Longest head, and longest trailers. No service of ours sends nearly as much. */
 const MAX_HEAD_BYTES = 16_384;
+/** Most interim answers before one. */
+const MAX_INTERIM_ANSWERS = 32;
 const HEAD_END = '\r\n\r\n';
+/** The end of the line of the last chunk's size: with the end of the trailers, or of none, it is the end of a head. */
+const LINE_END = Buffer.from('\r\n');
+/** A CR or an LF without the other. */
+const HALF_LINE_END = /(?:^|[^\r])\n|\r[^\n]/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t -~\u0080-\u00ff]*)?$/;
 /** The letters that RFC 9110 has for a name and a value, without the spaces around the value. */
 const HEADER_LINE = /^([!#$%&'*+.^_`|~\w-]+):[\t ]*((?:[\t -~\u0080-\u00ff]*[!-~\u0080-\u00ff])?)[\t ]*$/;
 const LENGTH = /^\d{1,15}$/;
 /** Hexadecimal digits of a chunk's size, which a number holds exactly. */
 const MAX_SIZE_DIGITS = 13;
-const CR = 13;
+const TAB = 9;
 const LF = 10;
+const CR = 13;
+const SPACE = 32;
 const SEMICOLON = 59;
+const DELETE = 127;
 
 /** The bytes do not form an answer of HTTP/1.1, or two readers could read them differently. */
 class MalformedResponseError extends Error {
@@ -42,17 +51,15 @@ export class ResponseReader {
   /** The service may be sent another request on the connection, after this answer. */
   isPersistent = false;
   #step: Step = 'head';
-  /** The beginning of a head. */
+  /** The beginning of a head or of trailers. */
   #begun: Buffer | undefined;
+  #interimAnswers = 0;
   /** Bytes left of the body, or of a chunk; while a size is read, what it is so far. */
   #left = 0;
   /** Digits of the size so far. */
   #digits = 0;
-  /** Bytes of extensions and trailers since the last chunk, and of the trailers' last line. */
+  /** Bytes of extensions since the last chunk. */
   #ignoredBytes = 0;
-  #lineBytes = 0;
-  /** The last byte of the trailers was a CR: an LF has to follow, and none stands without it. */
-  #isAfterCr = false;
 
   /** The head has come. */
   get isBegun(): boolean {
@@ -84,40 +91,42 @@ export class ResponseReader {
     return this.isWhole;
   }
 
-  /** Returns what follows the head; undefined until it is whole. */
+  /** Returns the bytes behind the head; undefined until it is whole. */
   #readHead(bytes: Buffer): Buffer | undefined {
-    let unread = this.#begun === undefined ? bytes : Buffer.concat([this.#begun, bytes]);
-    for (;;) {
-      const end = unread.indexOf(HEAD_END, 0, 'latin1');
-      if (end > MAX_HEAD_BYTES || (end < 0 && unread.length > MAX_HEAD_BYTES))
-        throw new MalformedResponseError('head too large');
-      if (end < 0) {
-        this.#begun = Buffer.from(unread);
-        return undefined;
-      }
-      const lines = unread.toString('latin1', 0, end).split('\r\n');
-      unread = unread.subarray(end + HEAD_END.length);
-      // An interim answer, such as 100: the real one follows.
-      if (this.#takeHead(lines)) {
-        this.#begun = undefined;
-        return unread;
-      }
+    let section = this.#readSection(bytes);
+    // An interim answer, such as 100, stands before the real one.
+    while (section && !this.#takeHead(section.lines)) {
+      this.#interimAnswers += 1;
+      if (this.#interimAnswers > MAX_INTERIM_ANSWERS) throw new MalformedResponseError('too many interim answers');
+      section = this.#readSection(section.rest);
     }
+    return section?.rest;
   }
 
+  /** Reads a head or trailers: returns the lines and the bytes behind them, undefined until they are whole. */
+  #readSection(bytes: Buffer): { lines: string[]; rest: Buffer } | undefined {
+    const unread = this.#begun === undefined ? bytes : Buffer.concat([this.#begun, bytes]);
+    const end = unread.indexOf(HEAD_END, 0, 'latin1');
+    if (end > MAX_HEAD_BYTES || (end < 0 && unread.length > MAX_HEAD_BYTES))
+      throw new MalformedResponseError('head or trailers too large');
+    this.#begun = end < 0 ? Buffer.from(unread) : undefined;
+    if (end < 0 && HALF_LINE_END.test(unread.toString('latin1')))
+      throw new MalformedResponseError('a line end that is not CR and LF');
+    if (end < 0) return undefined;
+    return { lines: unread.toString('latin1', 0, end).split('\r\n'), rest: unread.subarray(end + HEAD_END.length) };
+  }
+
+  /** Returns false for the head of an interim answer. */
   #takeHead([statusLine = '', ...lines]: string[]): boolean {
     const [, minor, code] = STATUS_LINE.exec(statusLine) ?? [];
     const status = Number(code);
     if (code === undefined || status === 101) throw new MalformedResponseError('no status line of HTTP/1.1');
-    if (status < 200) return false;
     const headers: string[] = [];
     let length: string | undefined;
     let coding: string | undefined;
     let isLast = minor === '0';
     for (const line of lines) {
-      const [, given, value = ''] = HEADER_LINE.exec(line) ?? [];
-      if (given === undefined) throw new MalformedResponseError('a line is no header');
-      const name = given.toLowerCase();
+      const [name, value] = readHeader(line);
       if (name === 'content-length') {
         if (length !== undefined || !LENGTH.test(value)) throw new MalformedResponseError('no clear length');
         length = value;
@@ -131,6 +140,10 @@ export class ResponseReader {
       headers.push(name, value);
     }
     if (length !== undefined && coding !== undefined) throw new MalformedResponseError('two framings');
+    if (coding !== undefined && minor === '0') throw new MalformedResponseError('chunks of HTTP/1.0');
+    if ((status < 200 || status === 204) && (coding ?? length ?? '0') !== '0')
+      throw new MalformedResponseError('a body where none may be');
+    if (status < 200) return false;
     this.#head = { status, headers };
     this.isPersistent = !isLast;
     if (status === 204 || status === 304) this.#expect(0);
@@ -161,7 +174,6 @@ export class ResponseReader {
     let end = 0;
     let at = 0;
     while (at < bytes.length) {
-      if (this.isWhole) throw new MalformedResponseError('bytes after the answer');
       if (this.#step === 'chunk') {
         const length = Math.min(this.#left, bytes.length - at);
         if (end === 0) begin = at;
@@ -170,6 +182,9 @@ export class ResponseReader {
         at += length;
         this.#left -= length;
         if (this.#left === 0) this.#step = 'chunkEnd';
+      } else if (this.#step === 'trailers') {
+        this.#readTrailers(bytes.subarray(at));
+        break;
       } else {
         this.#readFraming(bytes[at] as number);
         at += 1;
@@ -187,7 +202,7 @@ export class ResponseReader {
       case 'extension':
         if (byte === LF) throw new MalformedResponseError('a line end without its CR');
         if (byte === CR) this.#step = 'sizeEnd';
-        else this.#ignore();
+        else this.#ignore(byte);
         return;
       case 'sizeEnd':
         if (byte !== LF) throw new MalformedResponseError('a CR within a line');
@@ -197,12 +212,9 @@ export class ResponseReader {
         if (byte !== CR) throw new MalformedResponseError('a chunk longer than its size');
         this.#step = 'chunkEnded';
         return;
-      case 'chunkEnded':
+      default:
         if (byte !== LF) throw new MalformedResponseError('a chunk longer than its size');
         this.#expectSize();
-        return;
-      default:
-        this.#readTrailer(byte);
     }
   }
 
@@ -220,7 +232,7 @@ export class ResponseReader {
 
   #beginChunk(): void {
     this.#step = this.#left === 0 ? 'trailers' : 'chunk';
-    this.#lineBytes = 0;
+    if (this.#left === 0) this.#begun = LINE_END;
   }
 
   #expectSize(): void {
@@ -231,22 +243,27 @@ export class ResponseReader {
   }
 
   /** Trailers mean nothing here. */
-  #readTrailer(byte: number): void {
-    this.#ignore();
-    if ((byte === LF) !== this.#isAfterCr) throw new MalformedResponseError('a line end that is not CR and LF');
-    this.#isAfterCr = byte === CR;
-    if (byte === LF) {
-      this.isWhole = this.#lineBytes === 0;
-      this.#lineBytes = 0;
-    } else if (byte !== CR) {
-      this.#lineBytes += 1;
-    }
+  #readTrailers(bytes: Buffer): void {
+    const section = this.#readSection(bytes);
+    if (!section) return;
+    for (const line of section.lines.slice(1)) readHeader(line);
+    if (section.rest.length > 0) throw new MalformedResponseError('bytes after the answer');
+    this.isWhole = true;
   }
 
-  #ignore(): void {
+  #ignore(byte: number): void {
     this.#ignoredBytes += 1;
-    if (this.#ignoredBytes > MAX_HEAD_BYTES) throw new MalformedResponseError('extensions or trailers too large');
+    if (this.#ignoredBytes > MAX_HEAD_BYTES) throw new MalformedResponseError('extensions too large');
+    if ((byte < SPACE && byte !== TAB) || byte === DELETE)
+      throw new MalformedResponseError('a control in an extension');
   }
+}
+
+/** Returns the name of a header in lower case, and its value. */
+function readHeader(line: string): [string, string] {
+  const [, name, value = ''] = HEADER_LINE.exec(line) ?? [];
+  if (name === undefined) throw new MalformedResponseError('a line is no header');
+  return [name.toLowerCase(), value];
 }
 
 function toDigit(byte: number): number {

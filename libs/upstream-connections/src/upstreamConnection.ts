@@ -7,6 +7,15 @@ import { ResponseReader } from './responseReader.ts';
  */
 const READ_BYTES = Buffer.allocUnsafeSlow(65_536);
 
+/** An error that a listener threw, as its `cause`. The upstream has no part in it. */
+export class ListenerError extends Error {
+  override name = 'ListenerError';
+
+  constructor(cause: unknown) {
+    super('a listener of an answer threw', { cause });
+  }
+}
+
 /** Whoever waits for an answer. */
 export interface AnswerListener {
   /**
@@ -14,7 +23,10 @@ export interface AnswerListener {
    * whole nothing follows, and the connection is the listener's to release. False: no more until `resume`.
    */
   onAnswer(answer: ResponseReader, body: Buffer | undefined): boolean;
-  /** The exchange broke off. Nothing follows. */
+  /**
+   * The exchange broke off: by an error of this listener where it is a `ListenerError`, else by the upstream. Nothing follows. A
+   * listener that throws is called even where its exchange is over.
+   */
   onFailure(error: Error): void;
   /** The upstream takes more of the request, after a `write` that returned false. */
   onDrain(): void;
@@ -41,7 +53,7 @@ export class UpstreamConnection {
     });
     socket.on('end', () => this.#end());
     socket.on('close', () => this.#fail(this.#error ?? new Error('the upstream closed the connection')));
-    socket.on('drain', () => this.#listener?.onDrain());
+    socket.on('drain', () => this.#drain());
     return this;
   }
 
@@ -89,22 +101,47 @@ export class UpstreamConnection {
       this.destroy();
       return true;
     }
+    let body: Buffer | undefined;
     try {
-      const body = reader.read(READ_BYTES.subarray(0, length));
-      if (reader.isWhole) this.#listener = undefined;
-      return !reader.isBegun || listener.onAnswer(reader, body);
+      body = reader.read(READ_BYTES.subarray(0, length));
     } catch (error) {
       this.destroy();
       listener.onFailure(error as Error);
       return true;
     }
+    if (reader.isWhole) this.#listener = undefined;
+    return !reader.isBegun || this.#pass(listener, body);
   }
 
   #end(): void {
     const listener = this.#listener;
     if (!listener || !this.#reader.end()) return;
     this.#listener = undefined;
-    listener.onAnswer(this.#reader, undefined);
+    this.#pass(listener, undefined);
+  }
+
+  #pass(listener: AnswerListener, body: Buffer | undefined): boolean {
+    try {
+      return listener.onAnswer(this.#reader, body);
+    } catch (error) {
+      this.#dropFor(listener, error);
+      return true;
+    }
+  }
+
+  #drain(): void {
+    const listener = this.#listener;
+    try {
+      listener?.onDrain();
+    } catch (error) {
+      this.#dropFor(listener, error);
+    }
+  }
+
+  /** Ends an exchange whose listener threw. */
+  #dropFor(listener: AnswerListener | undefined, error: unknown): void {
+    this.destroy();
+    listener?.onFailure(new ListenerError(error));
   }
 
   #fail(error: Error): void {
