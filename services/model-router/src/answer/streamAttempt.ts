@@ -106,6 +106,7 @@ export class StreamAttempt {
         else this.#broken('reset');
       },
       onError: (kind) => this.#broken(kind),
+      onUnforeseen: (error) => this.#unforeseen(error),
     });
     return this.#end.promise;
   }
@@ -159,16 +160,24 @@ export class StreamAttempt {
   }
 
   /** Ends a stream that its engine did not fail: the engine stops, and what it had counted is charged. */
-  #cut(by: CutReason, error?: unknown): void {
+  #cut(by: CutReason): void {
     const { hasBegun, usage } = this.#stream;
     if (this.#listening) this.#leave();
     else if (!hasBegun) this.#fail(ENGINE_FAILED, `cut_${by}`, { isFinal: true });
     if (!this.#over()) return;
     const { callId, log, receivedAt } = this.#call;
-    const facts = { callId, engine: this.#attempt.engine.id, by, tokens: usage?.completionTokens };
-    if (error === undefined) log().info(facts, 'ended a stream that its engine did not fail');
-    else log().error({ ...facts, err: error }, 'stream failed');
+    log().info(
+      { callId, engine: this.#attempt.engine.id, by, tokens: usage?.completionTokens },
+      'ended a stream that its engine did not fail',
+    );
     this.#end.resolve({ kind: 'cut', by, afterMs: performance.now() - receivedAt, usage });
+  }
+
+  /** Ends the stream for an error of ours. Logs the error whatever has become of the stream. */
+  #unforeseen(error: unknown): void {
+    const { callId, log } = this.#call;
+    log().error({ callId, engine: this.#attempt.engine.id, err: error }, 'stream failed');
+    this.#cut('unforeseen');
   }
 
   #onEvents(chunk: Buffer): void {
@@ -176,7 +185,7 @@ export class StreamAttempt {
     try {
       this.#takeEvents(chunk);
     } catch (error) {
-      this.#cut('unforeseen', error);
+      this.#unforeseen(error);
     }
   }
 

@@ -84,6 +84,30 @@ it('answers with the whole body once the call is ended, and not before', async (
   expect(call.endings).toEqual([COMPLETED]);
 });
 
+it('takes a mistake of its own while it reads an answer for no failure of the engine, and asks no other', async () => {
+  const memory = createBodyMemory(1_073_741_824);
+  const mistaken: BodyMemory = {
+    ...memory,
+    open: (keyId) => ({
+      ...memory.open(keyId),
+      take() {
+        throw new TypeError('a mistake of ours');
+      },
+    }),
+  };
+  const engines = [await engineThatAnswers(anAnswer()), await engineThatAnswers(anAnswer(), 'engine-2')];
+  const news: CallNews[] = [];
+  const registry = anEngineRegistry(() => engines.map(({ engine }) => engine), {
+    report: (_engine, told) => news.push(told),
+  });
+  const { url, call } = await answered(engines, { memory: mistaken, registry });
+  const response = await fetch(url);
+  expect([response.status, await response.text()]).toEqual([599, expect.stringContaining('a mistake of ours')]);
+  expect(engines.map(({ requestIds }) => requestIds.length)).toEqual([1, 0]);
+  expect(news).toEqual([]);
+  expect(call.endings).toMatchObject([{ status: 'failure' }]);
+});
+
 it('cuts a client that does not read its answer, which is charged all the same', async () => {
   const engine = await engineThatAnswers(anAnswer({ content: 'x'.repeat(MORE_THAN_A_SOCKET_TAKES), usage: USAGE }));
   const { url, call, response } = await answered([engine], { timeouts: { slowReaderMs: 100 } });

@@ -47,7 +47,7 @@ function fetchReply(
   attempt: Attempt<Engine>,
   { room, timeoutMs, ...options }: AttemptOptions & { room: Room; timeoutMs: number },
 ): Promise<Reply> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     let status = 0;
@@ -86,6 +86,10 @@ function fetchReply(
         });
       },
       onError: (kind) => fail(isUntaken(kind) ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
+      onUnforeseen: (error) => {
+        deadline.stop();
+        reject(error);
+      },
     });
   });
 }

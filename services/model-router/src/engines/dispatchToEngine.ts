@@ -1,6 +1,10 @@
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { ResponseReader } from '@turnpike/upstream-connections/responseReader';
-import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-connections/upstreamConnection';
+import {
+  type AnswerListener,
+  ListenerError,
+  type UpstreamConnection,
+} from '@turnpike/upstream-connections/upstreamConnection';
 import type { Engine } from './engine.ts';
 import { isRefusal } from './openEngineConnections.ts';
 import type { EngineErrorKind } from './terms/attempt.ts';
@@ -15,6 +19,8 @@ export interface EngineListener {
   onEnd(): void;
   /** The exchange broke off, before or after headers. Nothing follows. */
   onError(kind: EngineErrorKind): void;
+  /** A listener threw, or the request could not be written: an error of ours, and never the engine's. Nothing follows. */
+  onUnforeseen(error: unknown): void;
 }
 
 /** An exchange under way. */
@@ -43,7 +49,7 @@ export interface EngineRequest {
 /** Sends a body to an engine and reports what comes, unbuffered. Its silence, before its answer and within, is the caller's to bound. */
 export function dispatchToEngine(engine: CallEngine, request: EngineRequest, listener: EngineListener): EngineExchange {
   const exchange = new Exchange(engine, listener);
-  exchange.start(request);
+  void exchange.start(request);
   return exchange;
 }
 
@@ -68,16 +74,15 @@ class Exchange implements EngineExchange, AnswerListener {
     traffic.openCalls += 1;
   }
 
-  start(request: EngineRequest): void {
+  async start(request: EngineRequest): Promise<void> {
     const { connections } = this.#engine;
-    const idle = connections.takeIdle();
-    if (idle) this.#send(idle, request);
-    else
-      connections.open().then(
-        (connection) => this.#send(connection, request),
-        // The engine has seen nothing of it.
-        (error: unknown) => this.#fail(isRefusal(error) ? 'refused' : 'unreached'),
-      );
+    try {
+      this.#send(connections.takeIdle() ?? (await connections.open()), request);
+    } catch (error) {
+      if (this.#connection) this.onFailure(new ListenerError(error));
+      // The engine has seen nothing of it.
+      else this.#fail(isRefusal(error) ? 'refused' : 'unreached');
+    }
   }
 
   pause(): void {
@@ -114,7 +119,12 @@ class Exchange implements EngineExchange, AnswerListener {
     return true;
   }
 
-  onFailure(): void {
+  onFailure(error: Error): void {
+    if (error instanceof ListenerError) {
+      this.#settle(false);
+      this.#listener.onUnforeseen(error.cause);
+      return;
+    }
     const mayBeUnanswered = !this.#isAnswered && performance.now() - this.#beganAtMs < UNANSWERED_WITHIN_MS;
     this.#fail(mayBeUnanswered ? 'unanswered' : 'reset');
   }
