@@ -111,7 +111,7 @@ it.each(SERVICE_NAMES)('measures the process and the requests of %s', async (ser
     'process_cpu_seconds_total',
     'process_resident_memory_bytes',
     'turnpike_event_loop_busy_seconds_total',
-    'turnpike_requests_total{route="GET /metrics",status="200"}',
+    'turnpike_requests_total{route="GET /metrics",status="200",outcome="whole"}',
     'turnpike_request_duration_seconds_count{route="GET /metrics"}',
   ])
     expect([name, samples.get(name)]).toEqual([name, expect.any(Number)]);
@@ -133,10 +133,10 @@ it('counts a call that succeeds: requests, tokens, time to first token, admissio
   });
 
   const edge = await growthSince(before.edge, 'edge');
-  expect(edge(`turnpike_requests_total{route="${CHAT}",status="200"}`)).toBe(1);
+  expect(edge(`turnpike_requests_total{route="${CHAT}",status="200",outcome="whole"}`)).toBe(1);
   expect(edge(`turnpike_request_duration_seconds_count{route="${CHAT}"}`)).toBe(1);
   const router = await growthSince(before['model-router'], 'model-router');
-  expect(router(`turnpike_requests_total{route="${CHAT}",status="200"}`)).toBe(1);
+  expect(router(`turnpike_requests_total{route="${CHAT}",status="200",outcome="whole"}`)).toBe(1);
   expect(router(`turnpike_time_to_first_token_seconds_count{model="${MODEL}"}`)).toBe(1);
   expect(router(`turnpike_time_to_first_token_seconds_sum{model="${MODEL}"}`)).toBeGreaterThan(0.01);
   expect(router(`turnpike_call_duration_seconds_count{model="${MODEL}"}`)).toBe(1);
@@ -145,7 +145,7 @@ it('counts a call that succeeds: requests, tokens, time to first token, admissio
   expect(router(`turnpike_tokens_total{model="${MODEL}",kind="prompt"}`)).toBe(usage.prompt_tokens);
   expect(router(`turnpike_tokens_total{model="${MODEL}",kind="completion"}`)).toBe(usage.completion_tokens);
   const auth = await growthSince(before.auth, 'auth');
-  expect(auth('turnpike_requests_total{route="POST /internal/keys/verify",status="200"}')).toBe(1);
+  expect(auth('turnpike_requests_total{route="POST /internal/keys/verify",status="200",outcome="whole"}')).toBe(1);
   const ledger = await growthSince(before['usage-ledger'], 'usage-ledger');
   expect(ledger('turnpike_usage_rows_total')).toBe(1);
   expect(ledger('turnpike_record_batch_seconds_count')).toBe(1);
@@ -156,7 +156,7 @@ it('counts a call that succeeds: requests, tokens, time to first token, admissio
   expect(listed.status).toBe(200);
   await listed.text();
   const catalog = await growthSince(before.catalog, 'catalog');
-  expect(catalog('turnpike_requests_total{route="GET /v1/models",status="200"}')).toBe(1);
+  expect(catalog('turnpike_requests_total{route="GET /v1/models",status="200",outcome="whole"}')).toBe(1);
 });
 
 it.each([
@@ -189,7 +189,7 @@ it.each([
   const response = await refuse();
   expect(response.status).toBe(status);
   await response.text();
-  const requests = `turnpike_requests_total{route="${CHAT}",status="${status}"}`;
+  const requests = `turnpike_requests_total{route="${CHAT}",status="${status}",outcome="whole"}`;
   await untilSample('edge', requests, (count) => count === (before.edge.get(requests) ?? 0) + 1);
   const router = await growthSince(before.router, 'model-router');
   expect(router(requests)).toBe(1);

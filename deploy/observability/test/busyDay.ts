@@ -27,10 +27,25 @@ export const BUSY_DAY: Record<string, string> = {
   ...gauges('turnpike_event_loop_late_seconds', 'edge', [24, 24, 24]),
   ...counters('turnpike_requests_total', 'auth', [50, 1_500, 90_000], verified('200')),
   ...counters('turnpike_requests_total', 'auth', [5, 300, 90_000], verified('401')),
-  ...counters('turnpike_requests_total', 'catalog', [10, 500, 90_000], 'route="GET /v1/models", status="200"'),
+  ...counters(
+    'turnpike_requests_total',
+    'catalog',
+    [10, 500, 90_000],
+    'route="GET /v1/models", status="200", outcome="whole"',
+  ),
   // Asked of every process every second or two, whatever clients do.
-  ...counters('turnpike_requests_total', 'auth', [9_000, 9_000, 9_000], 'route="GET /ready", status="200"'),
-  ...counters('turnpike_requests_total', 'catalog', [9_000, 9_000, 9_000], 'route="GET /ready", status="200"'),
+  ...counters(
+    'turnpike_requests_total',
+    'auth',
+    [9_000, 9_000, 9_000],
+    'route="GET /ready", status="200", outcome="whole"',
+  ),
+  ...counters(
+    'turnpike_requests_total',
+    'catalog',
+    [9_000, 9_000, 9_000],
+    'route="GET /ready", status="200", outcome="whole"',
+  ),
   ...regional('turnpike_event_lag_records', 'usage-ledger', [20, 12_000, 900_000]),
   ...regional('turnpike_jobs', 'media-jobs', [1, 60, 9_000], 'model="clip", state="queued"'),
   ...regional('turnpike_jobs', 'media-jobs', [2, 70, 9_000], 'model="song", state="queued"'),
@@ -41,7 +56,7 @@ export const BUSY_DAY: Record<string, string> = {
 };
 
 function verified(status: string): string {
-  return `route="POST /internal/keys/verify", status="${status}"`;
+  return `route="POST /internal/keys/verify", status="${status}", outcome="whole"`;
 }
 
 /** What each process measures of itself, so that the fleet comes to these amounts. */

@@ -46,7 +46,7 @@ type Meter = Parameters<typeof createInferenceMetrics>[0];
 
 function measureRequests(meter: Meter): void {
   const metrics = createRequestMetrics(meter);
-  metrics.ended({ route: 'GET /v1/models', status: '200', seconds: 1 });
+  metrics.ended({ route: 'GET /v1/models', status: '200', outcome: 'whole', seconds: 1 });
   metrics.faulted({ route: 'GET /v1/models', fault: 'unforeseen' });
 }
 

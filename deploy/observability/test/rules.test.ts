@@ -41,12 +41,17 @@ const CASES: Case[] = [
     alert: 'AvailabilityBurnsFast',
     series: { [at('turnpike_requests_total', 'status="500"')]: grows(1_000) },
     also: { alert: 'AvailabilityBurnsSlowly' },
-    says: '8.696% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+    says: '8.704% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
   },
   {
     alert: 'AvailabilityBurnsSlowly',
     series: { [at('turnpike_requests_total', 'status="500"')]: grows(20) },
-    says: '0.1901% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+    says: '0.1996% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+  },
+  {
+    alert: 'AvailabilityBurnsSlowly',
+    series: { [at('turnpike_requests_total', 'outcome="cut"')]: grows(20) },
+    says: '0.1996% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
   },
   {
     alert: 'FirstTokenBurnsFast',

@@ -145,6 +145,6 @@ export function toNotFound({ path, nearest }: { path?: string; nearest?: string 
 }
 
 /** 500 of a fault nobody foresaw: it says nothing about what failed inside. */
-export function toInternalError(): WireError {
-  return failed('Something failed on our side. Retry with backoff.');
+export function toInternalError(headers?: WireError['headers']): WireError {
+  return failed('Something failed on our side. Retry with backoff.', headers);
 }

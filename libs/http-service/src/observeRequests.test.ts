@@ -76,12 +76,12 @@ it('counts requests by route pattern and status, never by the path that was sent
     await fetch(`${url}/things/1`, { method: 'POST' });
   });
   expect(requestsOf(observed)).toEqual({
-    'turnpike_requests_total{route="GET /things/:id",status="200"}': 2,
-    'turnpike_requests_total{route="GET /things/:id",status="402"}': 1,
-    'turnpike_requests_total{route="GET /things/:id",status="500"}': 1,
-    'turnpike_requests_total{route="unlisted",status="404"}': 1,
-    'turnpike_requests_total{route="unlisted",status="405"}': 1,
-    'turnpike_requests_total{route="GET /metrics",status="200"}': 1,
+    'turnpike_requests_total{route="GET /things/:id",status="200",outcome="whole"}': 2,
+    'turnpike_requests_total{route="GET /things/:id",status="402",outcome="whole"}': 1,
+    'turnpike_requests_total{route="GET /things/:id",status="500",outcome="whole"}': 1,
+    'turnpike_requests_total{route="unlisted",status="404",outcome="whole"}': 1,
+    'turnpike_requests_total{route="unlisted",status="405",outcome="whole"}': 1,
+    'turnpike_requests_total{route="GET /metrics",status="200",outcome="whole"}': 1,
   });
   const { samples } = observed;
   expect(samples.get('turnpike_request_duration_seconds_count{route="GET /things/:id"}')).toBe(4);
@@ -93,7 +93,9 @@ it('counts a client that left before there was an answer', async () => {
   const leaving = new AbortController();
   onSilent = () => leaving.abort();
   const observed = await observe((url) => fetch(`${url}/silent`, { signal: leaving.signal }).catch(() => {}));
-  expect(requestsOf(observed)).toEqual({ 'turnpike_requests_total{route="GET /silent",status="none"}': 1 });
+  expect(requestsOf(observed)).toEqual({
+    'turnpike_requests_total{route="GET /silent",status="none",outcome="left"}': 1,
+  });
 });
 
 it('goes on with the trace of a call, and names the request and the call in it', async () => {

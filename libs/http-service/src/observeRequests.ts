@@ -10,6 +10,8 @@ const UNLISTED = 'unlisted';
 interface Observation {
   route: string;
   span: CallSpan;
+  /** The answer was broken off after its head, and not by its client. */
+  isCut: boolean;
 }
 
 const OBSERVATION = Symbol('observation');
@@ -18,13 +20,15 @@ type Observed = ServerResponse & { [OBSERVATION]?: Observation };
 /** Counts a request when it ends, by its route and status, and ends its span. */
 export function observeRequest(res: Observed, metrics: RequestMetrics): void {
   const startedAt = performance.now();
-  const observation: Observation = { route: UNLISTED, span: noSpan };
+  const observation: Observation = { route: UNLISTED, span: noSpan, isCut: false };
   res[OBSERVATION] = observation;
   res.on('close', () => {
-    const { route, span } = observation;
+    const { route, span, isCut } = observation;
     const status = res.headersSent ? res.statusCode : undefined;
-    metrics.ended({ route, status: String(status ?? 'none'), seconds: (performance.now() - startedAt) / 1_000 });
-    if (span !== noSpan) endSpan(span, { res, route, status });
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const outcome = isCut ? 'cut' : res.writableFinished ? 'whole' : 'left';
+    metrics.ended({ route, status: String(status ?? 'none'), outcome, seconds });
+    if (span !== noSpan) endSpan(span, { res, route, status, isCut });
   });
 }
 
@@ -36,6 +40,13 @@ export function enterRoute(res: Observed, { route, span }: { route: string; span
   observation.span = span;
 }
 
+/** Breaks an answer off after its head, so that it cannot pass for whole, and has it counted as cut. */
+export function cutAnswer(res: Observed): void {
+  const observation = res[OBSERVATION];
+  if (observation) observation.isCut = true;
+  res.destroy();
+}
+
 export const routeOf = (res: Observed): string => res[OBSERVATION]?.route ?? UNLISTED;
 
 /** The span that follows a request; `noSpan` when the call is not traced. */
@@ -43,7 +54,7 @@ export const spanOf = (res: Observed): CallSpan => res[OBSERVATION]?.span ?? noS
 
 function endSpan(
   span: CallSpan,
-  { res, route, status }: { res: ServerResponse; route: string; status: number | undefined },
+  { res, route, status, isCut }: { res: ServerResponse; route: string; status: number | undefined; isCut: boolean },
 ): void {
   span.setAttributes({
     'http.route': route,
@@ -51,7 +62,7 @@ function endSpan(
     'turnpike.request_id': headerOf(res, REQUEST_ID_HEADER),
     'turnpike.call_id': headerOf(res, CALL_ID_HEADER),
   });
-  span.end({ isError: status !== undefined && status >= 500 });
+  span.end({ isError: isCut || (status !== undefined && status >= 500) });
 }
 
 function headerOf(res: ServerResponse, name: string): string | undefined {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { SigningKey } from '@turnpike/config/internalKeys';
-import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
+import { toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
 import { toMalformedRequest } from '@turnpike/http-service/malformedRequest';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
@@ -103,7 +103,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
       else answer(res, requestId, decided);
     } catch (error) {
       log.error({ err: error, requestId, route: routeOf(res) }, 'request failed');
-      answer(res, requestId, toInternalError());
+      answer(res, requestId, { kind: 'unforeseen', wasSent: false });
     }
   };
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { type RunningTelemetry, startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
@@ -87,14 +87,40 @@ it('counts requests by the route they took, and what the edge itself refuses by 
     const samples = await readMetrics(telemetry);
     const counts = [...samples].filter(([name]) => /^turnpike_(requests|faults)_total/.test(name));
     expect(Object.fromEntries(counts)).toEqual({
-      'turnpike_requests_total{route="GET /v1/models/:id",status="200"}': 2,
-      'turnpike_requests_total{route="GET /v1/svc/usage/request/:request_id",status="200"}': 1,
-      'turnpike_requests_total{route="GET /v1/svc/key",status="502"}': 1,
-      'turnpike_requests_total{route="unlisted",status="404"}': 1,
-      'turnpike_requests_total{route="unlisted",status="429"}': 2,
+      'turnpike_requests_total{route="GET /v1/models/:id",status="200",outcome="whole"}': 2,
+      'turnpike_requests_total{route="GET /v1/svc/usage/request/:request_id",status="200",outcome="whole"}': 1,
+      'turnpike_requests_total{route="GET /v1/svc/key",status="502",outcome="whole"}': 1,
+      'turnpike_requests_total{route="unlisted",status="404",outcome="whole"}': 1,
+      'turnpike_requests_total{route="unlisted",status="429",outcome="whole"}': 2,
       'turnpike_faults_total{route="GET /v1/svc/key",fault="upstream_unreachable"}': 1,
       'turnpike_faults_total{route="unlisted",fault="unsupported_endpoint"}': 1,
       'turnpike_faults_total{route="unlisted",fault="flood_limit_exceeded"}': 2,
     });
   });
+});
+
+it('counts and logs an answer that its service breaks off after the head, and ends its span as an error', async () => {
+  const log = createLogger({ service: 'edge', level: 'silent' });
+  const warn = jest.spyOn(log, 'warn');
+  const upstreams: TestEdgeOptions['upstreams'] = {
+    'model-router': (_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
+      setImmediate(() => res.socket?.destroy());
+    },
+  };
+  let requestId: string | null = null;
+  await withEdge({ traceSampleRatio: 1, upstreams, log }, async (edge, telemetry) => {
+    const response = await fetch(`${edge.url}/v1/chat/completions`, { method: 'POST' });
+    requestId = response.headers.get('x-request-id');
+    await expect(response.text()).rejects.toThrow();
+
+    const samples = await readMetrics(telemetry);
+    expect([...samples].filter(([name]) => name.startsWith('turnpike_requests_total'))).toEqual([
+      ['turnpike_requests_total{route="POST /v1/chat/completions",status="200",outcome="cut"}', 1],
+    ]);
+  });
+  expect(collector.spans).toMatchObject([{ name: 'POST /v1/chat/completions', status: { code: 2 } }]);
+  expect(warn.mock.calls).toEqual([
+    [{ err: expect.any(Error), upstream: 'model-router', requestId }, 'upstream broke an answer off'],
+  ]);
 });

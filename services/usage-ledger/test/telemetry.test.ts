@@ -48,7 +48,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
     expect(samples.get('turnpike_event_lag_records')).toBe(0);
     expect(samples.get('turnpike_event_partitions')).toBe(1);
     const route = 'POST /internal/event-log/:topic';
-    expect(samples.get(`turnpike_requests_total{route="${route}",status="200"}`)).toBe(1);
+    expect(samples.get(`turnpike_requests_total{route="${route}",status="200",outcome="whole"}`)).toBe(1);
 
     await postgres.crash();
     const withoutDatabase = await scrape();

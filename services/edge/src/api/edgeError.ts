@@ -1,3 +1,4 @@
+import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { floodReset, NEVER_RETRY, retryAfter } from '@turnpike/public-api/headers';
 import { bare, flat, notServed, throttled, unavailable, type WireError } from '@turnpike/public-api/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
@@ -10,7 +11,9 @@ export type EdgeFault =
   /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
   | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean }
   /** As many requests are in progress with the upstream as may be: this one was not sent. */
-  | { kind: 'upstream_full'; upstream: Upstream };
+  | { kind: 'upstream_full'; upstream: Upstream }
+  /** An error of the edge itself. `wasSent` as above. */
+  | { kind: 'unforeseen'; wasSent: boolean };
 
 const RETRY = 'The service cannot be reached right now. Retry with backoff.';
 
@@ -30,6 +33,8 @@ export function toEdgeError(fault: EdgeFault): WireError {
       return toUnreachable(fault);
     case 'upstream_full':
       return toUnreachable({ ...fault, wasSent: false });
+    case 'unforeseen':
+      return toInternalError(fault.wasSent ? NEVER_RETRY : {});
   }
 }
 

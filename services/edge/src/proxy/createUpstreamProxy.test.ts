@@ -1,12 +1,21 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import {
+  createServer,
+  get,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { afterEach, expect, it } from '@jest/globals';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { listen } from '@turnpike/http-service/listen';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
 import { type EdgeFault, toEdgeError } from '../api/edgeError.ts';
-import { createUpstreamProxy, type UpstreamProxy } from './createUpstreamProxy.ts';
+import { createUpstreamProxy, type UpstreamProxy, type UpstreamProxyOptions } from './createUpstreamProxy.ts';
 
 const closings: (() => void)[] = [];
 afterEach(() => {
@@ -16,15 +25,17 @@ afterEach(() => {
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
 /** A proxy to an upstream, behind a listener, and the answers that it was given to fill. */
-async function start(upstream: RequestListener, maxInProgress: number) {
+async function start(upstream: RequestListener, limits: Partial<UpstreamProxyOptions>) {
   const behind = createServer(upstream);
   await new Promise<void>((resolve) => behind.listen(0, '127.0.0.1', resolve));
+  const log = createLogger({ service: 'edge', level: 'silent' });
+  const warn = jest.spyOn(log, 'warn');
   const proxy: UpstreamProxy = createUpstreamProxy({
     upstream: 'model-router',
     url: `http://127.0.0.1:${portOf(behind)}`,
     silenceTimeoutMs: 60_000,
-    maxInProgress,
-    log: createLogger({ service: 'edge', level: 'silent' }),
+    ...limits,
+    log,
   });
   const answers: ServerResponse[] = [];
   const faults: EdgeFault[] = [];
@@ -46,11 +57,11 @@ async function start(upstream: RequestListener, maxInProgress: number) {
     }
     proxy.close();
   });
-  return { port: portOf(before), answers, faults };
+  return { port: portOf(before), answers, faults, warn };
 }
 
 it('gives a client’s place to others once the upstream has answered, though the client reads nothing', async () => {
-  const { port, answers } = await start((_req, res) => void res.end('x'.repeat(16_384)), 1);
+  const { port, answers } = await start((_req, res) => void res.end('x'.repeat(16_384)), { maxInProgress: 1 });
   const silent = connect(port, '127.0.0.1').pause();
   silent.on('error', () => {});
   silent.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000));
@@ -68,7 +79,7 @@ it('gives a client’s place to others once the upstream has answered, though th
 
 it('refuses what is more than may be in progress', async () => {
   const waiting: ServerResponse[] = [];
-  const { port, faults } = await start((_req, res) => void waiting.push(res), 1);
+  const { port, faults } = await start((_req, res) => void waiting.push(res), { maxInProgress: 1 });
   const first = fetch(`http://127.0.0.1:${port}`);
   await until('the first to be in progress', () => waiting.length === 1);
   expect((await fetch(`http://127.0.0.1:${port}`)).status).toBe(503);
@@ -76,4 +87,32 @@ it('refuses what is more than may be in progress', async () => {
   waiting[0]?.end();
   expect((await first).status).toBe(200);
   expect(waiting).toHaveLength(1);
+});
+
+/** More than the sockets on the way hold. */
+const UNREAD_BYTES = 64 * 1_048_576;
+
+/** A client that has the head of an answer that is too long to wait unread, and reads nothing of it. */
+async function askForMuch(limits: Partial<UpstreamProxyOptions>) {
+  const { port, answers, warn } = await start((_req, res) => void res.end(Buffer.alloc(UNREAD_BYTES, 'x')), limits);
+  const answer = await new Promise<IncomingMessage>((resolve) => get(`http://127.0.0.1:${port}`, resolve));
+  await until('the answer to wait for its client', () => (answers[0]?.socket?.writableLength ?? 0) > 0);
+  return { answer, answers, warn };
+}
+
+it('does not take an upstream for silent while the client takes nothing of its answer', async () => {
+  const { answer } = await askForMuch({ silenceTimeoutMs: 500 });
+  await pause(2_500);
+  let bytes = 0;
+  answer.on('data', (part: Buffer) => {
+    bytes += part.length;
+  });
+  await once(answer, 'end');
+  expect(bytes).toBe(UNREAD_BYTES);
+});
+
+it('drops a client that takes nothing of its answer for too long', async () => {
+  const { answers, warn } = await askForMuch({ unreadTimeoutMs: 500 });
+  await until('the answer to be dropped', () => answers[0]?.destroyed === true);
+  expect(warn).not.toHaveBeenCalled();
 });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Roster } from '@turnpike/lifecycle/roster';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import type { Upstream } from '../paths/upstream.ts';
 import { type ForwardedCall, Forwarding, type ForwardingRoom } from './forwarding.ts';
@@ -31,6 +32,9 @@ const MAX_CONNECTING = 4_096;
  */
 const TICK_MS = 500;
 
+/** A client that takes nothing of its answer for so long is dropped. No silence of the upstream counts meanwhile. */
+const UNREAD_TIMEOUT_MS = 300_000;
+
 export interface UpstreamProxyOptions {
   upstream: Upstream;
   /** Its address, `http:`, with the path that its paths stand below. */
@@ -39,6 +43,7 @@ export interface UpstreamProxyOptions {
   silenceTimeoutMs: number;
   /** Most requests, streams included, in progress with the upstream. */
   maxInProgress?: number;
+  unreadTimeoutMs?: number;
   log: Logger;
 }
 
@@ -54,7 +59,8 @@ export interface UpstreamProxy {
 
 /** A proxy to one service. What cannot be passed on is answered in the words of the service's own family of errors. */
 export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProxy {
-  const { upstream, url, silenceTimeoutMs, maxInProgress = MAX_IN_PROGRESS, log } = options;
+  const { upstream, url, silenceTimeoutMs, log } = options;
+  const { maxInProgress = MAX_IN_PROGRESS, unreadTimeoutMs = UNREAD_TIMEOUT_MS } = options;
   const { hostname, port, host, pathname } = new URL(url);
   const basePath = pathname.replace(/\/+$/, '');
   const address = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), noDelay: true };
@@ -71,15 +77,26 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   const room: ForwardingRoom = {
     connections,
     refuse({ requestId, refuse }, { error, wasSent }) {
-      log.warn({ err: error, upstream, requestId }, 'upstream unreachable');
-      refuse({ kind: 'upstream_unreachable', upstream, wasSent });
+      const facts = { err: error, upstream, requestId };
+      if (error instanceof ListenerError) {
+        log.error(facts, 'request failed');
+        refuse({ kind: 'unforeseen', wasSent });
+      } else {
+        log.warn(facts, 'upstream unreachable');
+        refuse({ kind: 'upstream_unreachable', upstream, wasSent });
+      }
+    },
+    noteCut({ requestId }, error) {
+      const facts = { err: error, upstream, requestId };
+      if (error instanceof ListenerError) log.error(facts, 'answer cut');
+      else log.warn(facts, 'upstream broke an answer off');
     },
   };
 
-  const maxSilentTicks = Math.ceil(silenceTimeoutMs / TICK_MS);
+  const mostTicks = { silent: Math.ceil(silenceTimeoutMs / TICK_MS), unread: Math.ceil(unreadTimeoutMs / TICK_MS) };
   const clock = setInterval(() => {
     connections.closeStale();
-    for (const forwarding of inProgress) forwarding.tick(maxSilentTicks);
+    for (const forwarding of inProgress) forwarding.tick(mostTicks);
   }, TICK_MS).unref();
 
   return {
@@ -91,7 +108,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
       const forwarding = new Forwarding(room, { req, res, call });
       const requestLine = `${req.method} ${basePath}${req.url} HTTP/1.1`;
       const head = `${requestLine}\r\nhost: ${host}\r\nconnection: keep-alive\r\n${headers}\r\n`;
-      forwarding.start(head, inProgress.add(forwarding));
+      void forwarding.start(head, inProgress.add(forwarding));
     },
     close() {
       clearInterval(clock);

@@ -1,8 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { cutAnswer } from '@turnpike/http-service/observeRequests';
 import { toChunk } from '@turnpike/http-service/toChunk';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { ResponseHead, ResponseReader } from '@turnpike/upstream-connections/responseReader';
-import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-connections/upstreamConnection';
+import {
+  type AnswerListener,
+  ListenerError,
+  type UpstreamConnection,
+} from '@turnpike/upstream-connections/upstreamConnection';
 import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import type { EdgeFault } from '../api/edgeError.ts';
 import { toShownHeaders } from '../headers/responseHeaders.ts';
@@ -21,8 +26,10 @@ const MAX_BYTES_IN_TURN = 262_144;
 /** What all requests to an upstream share. */
 export interface ForwardingRoom {
   connections: UpstreamConnections;
-  /** A request could not be passed on, and nothing has been answered. `wasSent`: the upstream may have begun to act on it. */
+  /** Answers a request that could not be passed on. `wasSent`: the upstream may have begun to act on the request. */
   refuse(call: ForwardedCall, fault: { error: Error; wasSent: boolean }): void;
+  /** Logs an answer that breaks off after its head. */
+  noteCut(call: ForwardedCall, error: Error): void;
 }
 
 export interface ForwardedCall {
@@ -52,6 +59,9 @@ export class Forwarding implements AnswerListener {
   #isFull = false;
   /** The answer's body goes to the client in chunks. */
   #isChunked = false;
+  /** The client has not taken the answer so far, so that nothing is read of the upstream. */
+  #isUnread = false;
+  /** Ticks since the upstream sent or took anything; while the answer is unread, since the client stopped taking it. */
   #silentTicks = 0;
 
   constructor(
@@ -68,26 +78,30 @@ export class Forwarding implements AnswerListener {
    * Sends the request, of which `head` is the request line and the headers. `leave` is called once the upstream has nothing to do with it
    * any more, or never had.
    */
-  start(head: string, leave: () => void): void {
+  async start(head: string, leave: () => void): Promise<void> {
     this.#leave = leave;
     this.#res.on('close', () => this.#abandon());
     const { connections } = this.#room;
-    const idle = connections.takeIdle();
-    if (idle) this.#begin(idle, head);
-    else
-      connections.open().then(
-        (connection) => this.#begin(connection, head),
-        (error: Error) => this.onFailure(error),
-      );
+    try {
+      this.#begin(connections.takeIdle() ?? (await connections.open()), head);
+    } catch (error) {
+      this.onFailure(this.#connection ? new ListenerError(error) : (error as Error));
+    }
   }
 
-  /** Called at every tick of a clock: gives up once the upstream has been silent for longer than so many. */
-  tick(maxSilentTicks: number): void {
+  /**
+   * Called at every tick of a clock. Gives up after more ticks than `silent` without a sign of the upstream, and drops a client that
+   * has taken nothing for more ticks than `unread`.
+   */
+  tick(most: { silent: number; unread: number }): void {
     if (this.#connection === undefined) return;
     this.#silentTicks += 1;
-    if (this.#silentTicks <= maxSilentTicks) return;
-    this.#connection.destroy();
-    this.onFailure(new Error('the upstream has been silent for too long'));
+    if (this.#isUnread) {
+      if (this.#silentTicks > most.unread) this.#res.destroy();
+    } else if (this.#silentTicks > most.silent) {
+      this.#connection.destroy();
+      this.onFailure(new Error('the upstream has been silent for too long'));
+    }
   }
 
   onAnswer(answer: ResponseReader, body: Buffer | undefined): boolean {
@@ -132,17 +146,27 @@ export class Forwarding implements AnswerListener {
     // Node writes a chunk in four parts, which takes twice as long as in one.
     const out = this.#isChunked && !isFirst ? socket : this.#res;
     if (!out || out.write(out === socket ? toChunk([body]) : Buffer.from(body))) return true;
-    out.once('drain', () => this.#connection?.resume());
+    this.#isUnread = true;
+    out.once('drain', () => {
+      this.#isUnread = false;
+      this.#silentTicks = 0;
+      this.#connection?.resume();
+    });
     return false;
   }
 
   onFailure(error: Error): void {
-    if (this.#isOver) return;
-    const wasSent = this.#connection !== undefined;
-    this.#settle(false);
-    // An answer that breaks off must not pass for whole.
-    if (this.#res.headersSent) this.#res.destroy();
-    else if (!this.#res.destroyed) this.#room.refuse(this.#call, { error, wasSent });
+    const isOurs = error instanceof ListenerError;
+    const wasSent = isOurs || this.#connection !== undefined;
+    if (!this.#isOver) this.#settle(false);
+    else if (!isOurs) return;
+    if (this.#res.destroyed) return;
+    if (!this.#res.headersSent) {
+      this.#room.refuse(this.#call, { error, wasSent });
+      return;
+    }
+    this.#room.noteCut(this.#call, error);
+    cutAnswer(this.#res);
   }
 
   onDrain(): void {

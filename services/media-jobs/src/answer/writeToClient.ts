@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { cutAnswer } from '@turnpike/http-service/observeRequests';
 
 /** A client that takes nothing for so long is dropped. */
 const SLOW_READER_MS = 60_000;
@@ -25,7 +26,7 @@ export async function writeToClient(
       }
     }
   } catch (error) {
-    if (res.headersSent) res.destroy();
+    if (res.headersSent) cutAnswer(res);
     throw error;
   }
   if (res.destroyed) return 'left';
