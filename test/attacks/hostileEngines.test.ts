@@ -51,6 +51,35 @@ const TOO_DEEP: Record<string, { status: number; type: string; body: string; sho
   },
 };
 
+/** A whole answer's body, and the framings of it that two readers could read differently, by their names in the prompt. */
+const WHOLE = JSON.stringify({
+  choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+  usage: USAGE,
+});
+const SIZE = WHOLE.length.toString(16);
+const STATED = `HTTP/1.1 200 OK\r\ncontent-length: ${WHOLE.length}\r\n`;
+const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+const CHUNK = `${SIZE}\r\n${WHOLE}\r\n`;
+const FRAMINGS: Record<string, string> = {
+  'more interim answers than may be': `${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(33)}${STATED}\r\n${WHOLE}`,
+  'interim answers without end': 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100_000),
+  'an interim answer of a length': `HTTP/1.1 103 Early Hints\r\ncontent-length: 5\r\n\r\n${STATED}\r\n${WHOLE}`,
+  'CRs without end behind a chunk': `${CHUNKED}${CHUNK}${'\r'.repeat(8 * MIB)}`,
+  'an LF alone behind an extension': `${CHUNKED}${SIZE};a\n${WHOLE}\r\n0\r\n\r\n`,
+  'letters between a size and its line end': `${CHUNKED}${SIZE}\rJUNK\n${WHOLE}\r\n0\r\n\r\n`,
+  'an LF alone behind a chunk': `${CHUNKED}${SIZE}\r\n${WHOLE}\n0\r\n\r\n`,
+  'two CRs behind a chunk': `${CHUNKED}${SIZE}\r\n${WHOLE}\r\r\n0\r\n\r\n`,
+  'a control in an extension': `${CHUNKED}${SIZE};a=\0\r\n${WHOLE}\r\n0\r\n\r\n`,
+  'trailers that end in LF': `${CHUNKED}${CHUNK}0\r\na: b\n\n`,
+  'a trailer that is no header': `${CHUNKED}${CHUNK}0\r\nHTTP/1.1 200 OK\r\n\r\n`,
+  'trailers without end': `${CHUNKED}${CHUNK}0\r\n${'a: b\r\n'.repeat(3_000)}\r\n`,
+  'an LF alone in a value': `${STATED}a: b\ntransfer-encoding: chunked\r\n\r\n${WHOLE}`,
+  'a NUL in a value': `${STATED}a: \0\r\n\r\n${WHOLE}`,
+  'a space in a name': `${STATED}a b: c\r\n\r\n${WHOLE}`,
+  'chunks of HTTP/1.0': `HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${CHUNK}0\r\n\r\n`,
+  'a length where no body may be': `HTTP/1.1 204 No Content\r\ncontent-length: ${WHOLE.length}\r\n\r\n`,
+};
+
 /** The latest answer on each connection. */
 const latest = new WeakMap<Socket, string>();
 
@@ -69,6 +98,11 @@ function answer(res: ServerResponse, prompt: string, id: string): void {
   const piece = FLOODS[prompt];
   if (piece !== undefined) {
     void flood(res, piece).catch(() => undefined);
+    return;
+  }
+  const framing = FRAMINGS[prompt];
+  if (framing !== undefined) {
+    res.socket?.on('error', () => undefined).end(framing, 'latin1');
     return;
   }
   const tooDeep = TOO_DEEP[prompt];
@@ -156,6 +190,13 @@ it.each([
   const response = await account.post('/chat/completions', chat(prompt, { stream: isStream }));
   await response.text();
   expect(response.status).toBe(shown);
+  expect(await account.untilUsage(response.headers)).toMatchObject({ status: 'failure', total_spend: 0 });
+});
+
+it.each(Object.keys(FRAMINGS))('%s of an engine end its answer, which costs nothing', async (prompt) => {
+  const account = await makeAccount(stack);
+  const response = await account.post('/chat/completions', chat(prompt));
+  expect([response.status, await response.text()]).toEqual([500, expect.stringContaining('internal_error')]);
   expect(await account.untilUsage(response.headers)).toMatchObject({ status: 'failure', total_spend: 0 });
 });
 
