@@ -8,7 +8,7 @@ import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { createAuthenticator } from './createAuthenticator.ts';
 
-/** What the auth service answers in these tests: by the key's SHA-256, or a way to fail. */
+/** The auth service's answers in these tests, by SHA-256 of the key, and the way in which it fails. */
 let verdicts: Map<string, KeyRecordBody>;
 let failure: 'none' | 'status' | 'nonsense' | 'silence' | 'slowness';
 let lookUps: number;

@@ -129,7 +129,7 @@ it('counts down what is left of a key by no wall clock, and asks again once it i
   const { authenticate, questions } = anAuthenticator();
   const key = aHeader();
   const first = authenticate(key);
-  // By the clock of this process the key has expired.
+  // The key has expired by the clock of this process.
   questions[0]?.resolve({ ...record, expiresAt: new Date(Date.now() - 300_000).toISOString(), expiresInMs: 100 });
   expect(await first).toMatchObject({ keyId: record.keyId });
 

@@ -5,14 +5,15 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
 import { LRUCache } from 'lru-cache';
 
-/** A verdict that lets nobody in is kept this long at most, so that a key is not kept out long after it may come in again. */
+/** A refusal is cached for this long at most, so that a key works soon after it becomes valid again. */
 const REFUSAL_TTL_MS = 5_000;
 
 export interface Authenticator {
   /**
-   * The record of the key in an `Authorization` header. Throws an `AuthFault` when there is none; `auth_unavailable` when
-   * there was no verdict within the deadline, since an unverified key never passes. `beforeAsking` is called where the key was
-   * none when it was last asked about, or never was, and nobody asks already; what it throws is thrown, and nobody is asked.
+   * Returns the record of the key in an `Authorization` header. Throws an `AuthFault` without a valid key. Throws
+   * `auth_unavailable` without a verdict before the deadline, because an unverified key never passes.
+   * Calls `beforeAsking` before it asks about a key that is unknown or was invalid, unless a request about the key is
+   * already in progress. If `beforeAsking` throws, the authenticator rethrows and does not ask.
    */
   authenticate(authorization: string | undefined, beforeAsking?: () => void): Promise<KeyRecord>;
   /** Forgets what is cached about a key, so that the next call asks again. */

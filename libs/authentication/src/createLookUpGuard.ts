@@ -34,9 +34,10 @@ export interface LookUpGuard {
 }
 
 /**
- * Lets in whoever brings a valid API key, as often as one key may look something up in this process; throws an `AuthFault`
- * or a `look_ups_exceeded` otherwise. A key that is not remembered costs a question to whoever knows keys, and a wrong one
- * is never remembered for long: of those, one client address has as many as a key has look-ups.
+ * Admits a request with a valid API key, up to the key's read requests per second in this process. Throws an
+ * `AuthFault` or `look_ups_exceeded` otherwise.
+ * A key that is not cached costs a request to auth, and a wrong key is cached only briefly. A client address may
+ * therefore try as many uncached keys as one key has read requests.
  */
 export function createLookUpGuard(options: LookUpGuardOptions): LookUpGuard {
   const { authenticator, lookUpsPerSecond, tokenKeys, metrics, weightOf = () => 1, now } = options;

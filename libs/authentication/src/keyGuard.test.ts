@@ -32,7 +32,7 @@ function aGuard({ cacheTtlMs = 300_000 } = {}) {
     records.set(toKeySha256(apiKey), record);
     return apiKey;
   }
-  /** What comes of a call: `let in`, or the fault. */
+  /** Returns the result of a call: `let in`, or the kind of the fault. */
   async function call(apiKey: string, address = '203.0.113.1'): Promise<string> {
     const headers = {
       authorization: `Bearer ${apiKey}`,

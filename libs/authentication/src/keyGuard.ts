@@ -9,9 +9,9 @@ import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createAuthenticator.ts';
 
 /**
- * Keys of one client address that are being asked about, or turned out to be none: a verdict takes auth some milliseconds, so
- * that this is a small part of what it gives. Whoever shares the address is kept out by it for a second, if their key was not
- * seen before.
+ * Limit on keys of one client address that auth is being asked about or has refused. A verdict takes auth some
+ * milliseconds, so this is a small part of its capacity. Another client at that address is refused for up to a second
+ * if its key is not cached.
  */
 const WRONG_KEYS = { requestsPerMinute: 3_000, burst: 100, maxNames: 50_000 };
 
@@ -24,8 +24,8 @@ export interface KeyGuardOptions {
 }
 
 /**
- * Lets in whoever brings a valid API key; throws an `AuthFault` otherwise, or a `look_ups_exceeded` where a client address
- * tries more wrong keys than one may: of those nobody is asked. The handler asks `callingKey` who it is.
+ * Admits a request with a valid API key. Throws an `AuthFault` otherwise. Throws `look_ups_exceeded` for a client
+ * address over its limit of wrong keys, without asking auth. The handler gets the key's record from `callingKey`.
  */
 export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOptions): Guard {
   const wrongKeys = createThrottle({ ...WRONG_KEYS, ...(now && { now }) });

@@ -22,8 +22,9 @@ export const commonConfig = {
   /** The public keys of all who may call: `scope/service:id:key`, comma separated. A service has two while its key is rotated. */
   INTERNAL_PUBLIC_KEYS: publicKeysSchema,
   /**
-   * How long a process that is told to stop still takes calls, and how long a connection is idle before it closes it then:
-   * longer than load balancers take to notice that it is not ready, and than callers keep idle connections.
+   * How long a process that is told to stop still takes calls, and how long a connection may then be idle before it is
+   * closed. Longer than load balancers take to see that the process is not ready, and than callers keep idle
+   * connections.
    */
   DRAIN_SETTLE_MS: z.coerce.number().int().min(0).default(10_000),
   /** The least that is logged: one JSON line an entry, on standard output. */

@@ -48,7 +48,7 @@ it('names every wrong variable at once, and no value of any', () => {
     'INTERNAL_PORT: is not set',
     'INTERNAL_SIGNING_KEY: must be scope/service:id:key',
     'INTERNAL_PUBLIC_KEYS: names a key twice',
-    // As numbers and addresses they would be 0 and every one of the machine's.
+    // An empty number would be 0, and an empty address every address of the machine.
     'DRAIN_SETTLE_MS: is empty',
     'LISTEN_HOST: is empty',
   ])

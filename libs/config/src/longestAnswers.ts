@@ -6,8 +6,8 @@ export interface CallTimeouts {
 }
 
 /**
- * The time that a call may wait beside its images and its engine: for a turn to fetch images, prompt counts, verdicts of
- * auth, balances and Redis, each a few times and for a second or two, and for the record of its end.
+ * The time that a call may wait apart from its images and its engine. It covers image slots, prompt counts, auth,
+ * balances and Redis, each a few times for a second or two. It also covers the record of the call's end.
  */
 const GATES_MS = 30_000;
 
@@ -19,8 +19,8 @@ export const toLongestSilenceMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS }: Call
   IMAGES_TIMEOUT_MS + GATES_MS + WHOLE_TIMEOUT_MS;
 
 /**
- * Longest that media-jobs says nothing about a call it works on: as long as a whole answer of a media engine may take, or a client that
- * waits for its images.
+ * Longest silence of media-jobs about a call in progress. It covers the longest non-streaming response of a media
+ * engine, and the wait of a client for its images.
  */
 export const LONGEST_MEDIA_SILENCE_MS = 660_000;
 

@@ -19,7 +19,7 @@ interface ServiceEntry {
   engines?: 'text' | 'media';
   /** Whether it keeps objects. */
   objects?: true;
-  /** What Node is told where its process is started. */
+  /** Command-line flags of the process' Node. */
   nodeFlags?: readonly string[];
 }
 
@@ -61,8 +61,8 @@ export const SERVICES = {
     redis: true,
     eventLog: true,
     engines: 'text',
-    // Otherwise V8 lets each half of its young generation grow to 64 MiB where many streams begin at once, and keeps that: an open stream
-    // takes a fifth less so.
+    // Many streams that begin at once would let V8 grow each half of its young generation to 64 MiB, for good. This
+    // flag saves a fifth of the memory of an open stream.
     nodeFlags: ['--max-semi-space-size=16'],
   },
   'usage-ledger': {
@@ -72,8 +72,8 @@ export const SERVICES = {
     calls: ['auth', 'catalog', 'model-router'],
     database: { name: 'ledger', owner: 'ledger_owner' },
     eventLog: true,
-    // Buffers outside the heap are freed where the young generation is collected. At 64 MiB that is so seldom that V8 collects the whole
-    // heap every second for what waits there, which took a third of this service's time.
+    // V8 frees buffers outside the heap when it collects the young generation. At 64 MiB it does so too seldom, and
+    // collects the whole heap every second instead. That took a third of this service's time.
     nodeFlags: ['--max-semi-space-size=16'],
   },
   'media-jobs': {
@@ -87,7 +87,7 @@ export const SERVICES = {
     eventLog: true,
     engines: 'media',
     objects: true,
-    // As the router, where large bodies come and go, of which little lives.
+    // The router's flag, because large bodies come and go here too and few of them are long-lived.
     nodeFlags: ['--max-semi-space-size=16'],
   },
   'control-plane': {

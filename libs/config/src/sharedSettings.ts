@@ -27,8 +27,8 @@ export const spoolMaxBytesSchema = z.coerce
   .default(67_108_864);
 
 /**
- * The page where people manage their API keys, named in answers to callers without a valid one or at its limits: one setting,
- * on every service that serves the public. Not set: answers name no page.
+ * The page where users manage their API keys. Answers to callers without a valid key, or at a limit of the key, name
+ * it. One setting, on every service that serves the public. Not set: answers name no page.
  */
 export const keysPageUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an http(s) address' }).optional();
 
@@ -39,14 +39,17 @@ export const keysPageUrlSchema = z.url({ protocol: /^https?$/, error: 'must be a
 export const lookUpsPerSecondSchema = z.coerce.number().int().positive().default(50);
 
 /**
- * In how many places a store has to have what it acknowledges: one setting, on every service that lets go of something once a store
- * has it. `several` unless it is said that one copy is enough.
+ * Number of places in which a store has to have the data that it acknowledges: `one` or `several`. One setting, on
+ * every service that deletes its own copy once a store has the data.
  */
 export const storeCopiesSchema = z.enum(['one', 'several']).default('several');
 
 const milliseconds = z.coerce.number().int().positive();
 
-/** How long a call may take, ms, of a stream without its tokens: one setting each, on the router, which keeps to it, and on the edge, which waits for that. */
+/**
+ * How long a call may take, ms, of a stream without its tokens. One setting each, on the router, which enforces it, and
+ * on the edge, which waits for that long.
+ */
 export const imagesTimeoutMsSchema = milliseconds.default(10_000);
 export const wholeTimeoutMsSchema = milliseconds.default(300_000);
 export const streamTimeoutMsSchema = milliseconds.default(600_000);

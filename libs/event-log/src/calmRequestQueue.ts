@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** What is used here of the queue that kafkajs 2.2.4 has before each connection. */
+/** The members used here of the queue that kafkajs 2.2.4 has before each connection. */
 interface RequestQueue {
   pending: unknown[];
   /** In milliseconds of the Unix time. */
@@ -10,7 +10,7 @@ interface RequestQueue {
   scheduleCheckPendingRequests(): void;
 }
 
-/** As kafkajs has it. */
+/** The value in kafkajs. */
 const CHECK_PENDING_REQUESTS_MS = 10;
 
 const { prototype: queue }: { prototype: RequestQueue } = createRequire(import.meta.url)(
@@ -18,9 +18,9 @@ const { prototype: queue }: { prototype: RequestQueue } = createRequire(import.m
 );
 
 /**
- * Has kafkajs look at requests that wait only where any does. By itself 2.2.4 looks at each connection a thousand times a second from
- * its first answer on, as it sets a timer to a moment that has passed (its issue 1751): that was most of what a process without calls
- * did, and Node complained about the timer.
+ * Patches kafkajs to check a connection's queue only while requests wait in it. Version 2.2.4 checks each connection a
+ * thousand times a second, because it sets a timer to a moment in the past (its issue 1751). These checks were most of
+ * the work of a process without calls, and Node logged warnings about the timer.
  */
 export function calmRequestQueue(): void {
   queue.scheduleCheckPendingRequests = function schedule(this: RequestQueue): void {

@@ -25,12 +25,12 @@ const COLLECT_MS = 100;
 const LEAVE_TIMEOUT_MS = 5_000;
 
 /**
- * Reads a topic of Kafka for as long as it takes: a broker that is away or a crash of the client leads to another attempt,
- * at most 5 s later. Offsets live in the handler's database alone; none are committed to Kafka.
- *
- * The readers share the partitions by leases, so that each is fetched once. A reader renews its own while Kafka answers it, and the
- * share of one that does not is taken within some 4 s, of one that left within a second. Nothing rests on a lease: the handler's
- * database decides who was first, and those who were not stand by.
+ * Reads a topic of Kafka until it is closed. After an outage of the broker or a crash of the client it starts again, at
+ * most 5 s later. The handler's database alone has the offsets. None are committed to Kafka.
+ * The readers share the partitions by leases, so that each partition is fetched once. A reader renews its lease while
+ * Kafka answers. Other readers take over the share of a silent reader within some 4 s, and of a reader that left within
+ * a second. Correctness does not depend on a lease, because the handler's database accepts each batch from one reader
+ * alone.
  */
 export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogConsumer {
   const { topic, log } = options;
@@ -66,7 +66,10 @@ interface Run {
   readerId: string;
 }
 
-/** Not a repetition: a run lasts for as long as the broker does, so its end says nothing of whether it worked. */
+/**
+ * Loops by itself instead of with `repeat`, because a run lasts as long as the broker does and its end is no sign of
+ * success.
+ */
 async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, run: Run): Promise<void> {
   const { topic, log } = options;
   const { signal } = run;
@@ -96,7 +99,8 @@ async function readUntilCrash(
     sessionTimeout: 30_000,
     heartbeatInterval: 3_000,
     maxBytesPerPartition: 1024 * 1024,
-    // What comes is collected: a transaction of many records takes little more than one of a few.
+    // Collects records into larger batches, because a transaction of many records takes little more time than one of a
+    // few.
     minBytes: COLLECT_BYTES,
     maxWaitTimeInMs: COLLECT_MS,
     allowAutoTopicCreation: false,

@@ -12,7 +12,7 @@ export const EMBEDDED_PARTITION = -1;
 const RECORDS_PER_BATCH = 2_000;
 /** How soon an append by another process is noticed. */
 const POLL_MS = 1_000;
-/** What comes is collected for this long: a transaction of many records takes little more than one of a few. */
+/** Time for which records are collected, because a transaction of many takes little more time than one of a few. */
 const COLLECT_MS = 100;
 
 export interface ConsumeFromStoreOptions extends ConsumeOptions {

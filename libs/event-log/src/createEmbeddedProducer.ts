@@ -3,7 +3,7 @@ import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { Agent } from 'undici';
 import type { EventLogProducer } from './eventLog.ts';
 
-/** How the service that keeps the log is reached; it is waited for 10 s for a batch to be committed unless another time is given. */
+/** The service that keeps the log, and the longest wait for the commit of a batch (default: 10 s). */
 export type EmbeddedProducerOptions = Pick<ClientOptions, 'url' | 'internalHeaders'> & { timeoutMs?: number };
 
 /** Appends to the embedded event log over HTTP. A batch is stored when it is answered. */

@@ -11,8 +11,8 @@ export interface KafkaClientOptions {
 }
 
 /**
- * A kafkajs client whose every request has a deadline and whose own retries end after some seconds, so that callers
- * learn of an outage and decide. Does not connect yet.
+ * Returns a kafkajs client, not yet connected. Each request has a deadline, and the client's own retries end after some
+ * seconds, so that callers learn of an outage and decide.
  */
 export function createKafkaClient({ brokers, log }: Pick<KafkaClientOptions, 'brokers' | 'log'>): kafkajs.Kafka {
   calmRequestQueue();
@@ -31,8 +31,8 @@ export function createKafkaClient({ brokers, log }: Pick<KafkaClientOptions, 'br
 const CHATTY = new Set(['Connection', 'BrokerPool', 'RequestQueue']);
 
 /**
- * Lower than kafkajs means it: it calls every failed attempt an error, though it or we try again, and what stays broken
- * reaches us as a rejection. Its stacks are left out.
+ * Logs at a lower level than kafkajs, which logs every failed attempt as an error although it or the caller retries. A
+ * lasting failure reaches the caller as a rejection. Stacks are left out.
  */
 function logEntry(log: Logger, { namespace, level, log: { message, groupId, topic, partition } }: LogEntry): void {
   const isNotable = level === kafkajs.logLevel.ERROR && !CHATTY.has(namespace);

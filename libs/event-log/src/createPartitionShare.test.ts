@@ -49,7 +49,7 @@ it('fetches what is another’s once records have waited there for 3 s, and unti
   see(waiting, 3_000);
   expect(share.has(1)).toBe(true);
   expect(share.size()).toBe(6);
-  // It was the first itself.
+  // This reader was the first itself.
   see({ positions: new Map([[1, 1n]]), ends: new Map([[1, 1n]]) }, 4_000);
   expect(share.has(1)).toBe(true);
   share.leave(1);

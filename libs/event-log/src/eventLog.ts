@@ -10,8 +10,8 @@ export const BACKOFF = { firstMs: 100, longestMs: 5_000 };
 /** Writes to the event log. */
 export interface EventLogProducer {
   /**
-   * Appends a batch. Resolves only when the log has stored all of it safely; a rejection leaves open which of the
-   * records it holds, so the caller sends the batch again and consumers expect repeats.
+   * Appends a batch. Resolves when the log has stored all of it durably. After a rejection the log may have any of the
+   * records, so the caller sends the batch again and consumers expect repeats.
    */
   append(topic: string, records: EventRecord[]): Promise<void>;
   close(): Promise<void>;
@@ -28,8 +28,8 @@ export interface StoredRecord {
 export interface RecordBatch {
   partition: number;
   /**
-   * The reader's position before this batch: what `nextOffset` last said. Not the first record's offset where the log lost records:
-   * below it where they were removed before they were read, above it where the log was made anew.
+   * The reader's position before this batch: the last `nextOffset`. It differs from the first record's offset if the
+   * log lost records. It is lower if unread records were removed, and higher if the log was created anew.
    */
   fromOffset: bigint;
   records: StoredRecord[];

@@ -21,8 +21,8 @@ export interface Turn {
 const TURN = { attempts: 3, ms: 5_000 };
 
 /**
- * Hands over a batch until it is handled, another reader has handled it, or its turn is over: it is then to be read anew from the log.
- * Resolves with undefined when `signal` fired first.
+ * Hands over a batch until it is handled, another reader has handled it, or this reader's turn is over. In the last
+ * case the batch has to be read anew from the log. Resolves with undefined if `signal` fires first.
  */
 export async function handleUntilDone(
   batch: RecordBatch,

@@ -26,9 +26,9 @@ interface Position {
 export interface BatchReader {
   readBatch(payload: EachBatchPayload): Promise<void>;
   /**
-   * To be called as soon as Kafka has assigned partitions, before any is fetched. Of those that are in the reader's share it goes to
-   * where the handler's database says, as another reader may have moved on in the meantime: a log that was made anew is noticed
-   * while it is still shorter than that.
+   * Seeks to the positions in the handler's database for those partitions that are in the reader's share, because
+   * another reader may have advanced. Call it as soon as Kafka has assigned partitions, before any is fetched. A log
+   * that was created anew is then noticed while it is still shorter than the position.
    */
   begin(partitions: number[]): Promise<void>;
   /** Fetches this reader's share of the assigned partitions from now on, and no other. */
@@ -70,8 +70,8 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
   const pause = (partitions: number[]): void => consumer.pause([{ topic, partitions }]);
 
   /**
-   * Leaves a partition whose batch another reader has handled, or whose batch fails: kafkajs fetches nothing more from a broker before
-   * each batch that it has from there is done. One that is in this reader's share is fetched again a second later.
+   * Pauses a partition whose batch another reader has handled, or whose batch fails. Until that batch ends, kafkajs
+   * fetches nothing more from its broker. A partition in this reader's share is fetched again a second later.
    */
   function standBy(partition: number): void {
     if (isClosed) return;

@@ -18,9 +18,9 @@ export interface KeepShareOptions {
 }
 
 /**
- * Renews a reader's lease while Kafka answers it, and has it fetch its share of the topic: one that Kafka does not answer says nothing
- * of itself, so that the others share without it. While the database is away the share stays what it was, as nobody can record.
- * Gives what ends that, and with it the lease.
+ * Renews a reader's lease while Kafka answers it, and has it fetch its share of the topic. A reader without an answer
+ * from Kafka does not renew, so that the others share without it. During an outage of the database the shares stay the
+ * same, because no reader can record. Returns the function that stops renewing and ends the lease.
  */
 export function keepShare(
   reader: Pick<BatchReader, 'share'>,

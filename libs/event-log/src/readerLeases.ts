@@ -6,9 +6,12 @@ export interface Readership {
   positions: Map<number, bigint>;
 }
 
-/** What the readers of a topic share its partitions by: each has a lease in the handler's database, whose clock it runs by. */
+/**
+ * Leases of the readers of a topic, by which they share its partitions. The leases are in the handler's database and
+ * run by its clock.
+ */
 export interface ReaderLeases {
-  /** Has this reader's lease run for some seconds from now. */
+  /** Extends this reader's lease by some seconds from now. */
   renew(readerId: string): Promise<Readership>;
   /** Ends this reader's lease: the others share without it as soon as they ask. */
   giveBack(readerId: string): Promise<void>;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import type { ConsumeOptions, EventLogConsumer, EventLogProducer, RecordBatch } from '../src/eventLog.ts';
 
-/** What a test needs of an event log. */
+/** An event log as the contract tests need it. */
 export interface EventLogUnderTest {
   /** A topic nobody has written to. */
   newTopic(): string;
@@ -125,7 +125,7 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await second.close();
 
         expect(reader.faults).toEqual([]);
-        // What the first reader handled did not come again.
+        // The batch of the first reader did not come again.
         expect(reader.values).toHaveLength(positionsOf(reader));
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 100).map(({ value }) => value)));
       }));

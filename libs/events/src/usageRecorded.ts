@@ -47,7 +47,9 @@ const callSchema = z.object({
   holdNanoUsd: nonNegativeNanoUsdSchema,
   modality: z.enum(MODALITIES),
   billingUnit: z.enum(BILLING_UNITS),
-  /** What was measured of media: images, characters, whole seconds, also where the price is a minute's. Absent of text. */
+  /**
+   * Measured amount of media: images, characters or whole seconds, also if the price is per minute. Absent for text.
+   */
   units: count.optional(),
   isStream: z.boolean(),
   /** Admission, by Redis' clock; the call belongs to this instant's hour and month. */
@@ -89,7 +91,7 @@ export type UsageRecorded = z.output<typeof usageRecorded.schema>;
 
 /** The event as JSON: amounts become decimal strings, the form `parseUsageRecorded` reads. */
 export function toUsageRecordedJson(event: UsageRecorded): string {
-  // By name: a function that is asked about every field takes several times as long.
+  // Named fields, because a replacer function is called for every field and takes several times as long.
   const { chargeNanoUsd, formulaNanoUsd, holdNanoUsd } = event;
   return JSON.stringify({
     ...event,

@@ -11,7 +11,7 @@ import { createFindShortage } from './gate/findShortage.ts';
 import { createRaiseGeneration, createSetBackGeneration } from './gate/keyGeneration.ts';
 import type { Shard, Shards } from './redis/shards.ts';
 
-/** What is known and told of a workspace's balances, in whatever shard it is. */
+/** Operations on a workspace's balances in any shard. */
 export interface Counting {
   absorber: Absorber;
   raiseGeneration: ReturnType<typeof createRaiseGeneration>;

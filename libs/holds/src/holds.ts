@@ -29,7 +29,7 @@ export interface HoldsParts {
   leaseMs: number;
   pending: PendingCalls;
   spool: Spool;
-  /** What the process before left in the spool. */
+  /** Events that the previous process left in the spool. */
   left: LeftEvents;
   absorber: Pick<Absorber, 'absorbCalls' | 'load'>;
   reports: Pick<LedgerReports, 'report'>;

@@ -22,7 +22,7 @@ const CLOSE_MS = 10_000;
 
 /** The settings that holds go by. */
 export interface HoldsSettings {
-  /** Of one Redis, or of some nodes of a cluster. */
+  /** Addresses of one Redis, or of some nodes of a cluster. */
   REDIS_URL: string[];
   REDIS_TIMEOUT_MS: number;
   STORE_COPIES: 'one' | 'several';
@@ -63,7 +63,7 @@ export async function openHolds(
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { spool, left } = await takeUpSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
   shutdown.defer('spool', () => closeSpool(spool));
-  // Where something is left to bring, the ledger goes on counting on this owner's return.
+  // With events left to send, the ledger goes on expecting this owner's return.
   shutdown.defer('owner in the ledger', () => (pending.isEmpty && spool.isEmpty ? reports.leave() : undefined));
   const eventLog =
     (await openKafkaProducer(config, log)) ?? createEmbeddedProducer({ url: ledgerUrl, internalHeaders });

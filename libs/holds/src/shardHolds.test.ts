@@ -100,7 +100,7 @@ it('asks Redis once where a key goes on that is over its limits, and again after
 });
 
 describe('when Redis gives no decision in time', () => {
-  // It admits the call all the same.
+  // Redis admits the call all the same.
   const timeOut = (): never => {
     throw new Error('Command timed out');
   };

@@ -10,7 +10,7 @@ import { TAG } from './aShard.ts';
 import { aShardHolds } from './aShardHolds.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
 
-/** What is held for a call of a new workspace with ample credit, or of one that a test has put on the books. */
+/** Admits a call of a new workspace with ample credit, or of one that a test has set up. */
 export async function aHold(
   opened: OpenedRedis,
   {
@@ -25,7 +25,7 @@ export async function aHold(
   const key = aKeyRecord({ workspace: { workspaceId }, ...(knownKeyId !== undefined && { keyId: knownKeyId }) });
   if (known === undefined) await opened.credit(workspaceId, 10n ** 12n);
   const { keyId } = key;
-  // As its writer makes it: the sweeper puts the instants in.
+  // The event as its writer makes it. The sweeper sets the instants.
   const event = anUnchargedUsageRecorded('unknown', { keyId, workspaceId, holdNanoUsd });
   const admission = await aShardHolds({ redis: opened.redis, standing }, { owner }).admit({
     callId: event.callId,

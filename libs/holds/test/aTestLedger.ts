@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers';
 import { serveHttp } from '@turnpike/test-support/serveHttp';
 
-/** What the ledger has of a workspace. */
+/** The ledger's sums of a workspace. */
 export interface LedgerBooks {
   seq: number;
   leftNanoUsd: bigint;
@@ -29,9 +29,9 @@ export interface TestLedger {
   asked: Asked[][];
   /** Answers with this status instead. */
   fails: number | undefined;
-  /** What an answer that is made waits for before it is sent. */
+  /** Awaited before each answer is sent. */
   delivery: Promise<void>;
-  /** Of a workspace that has none yet, they are empty. */
+  /** Returns the books of a workspace, which are empty at first. */
   booksOf(workspaceId: string): LedgerBooks;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ export interface AnEventLog extends EventLogProducer {
   isDown: boolean;
   /** Appends that came while it was down. */
   refusals: number;
-  /** What the first of these would have brought. */
+  /** Events of the first refused append. */
   firstRefused: readonly EventRecord[];
 }
 

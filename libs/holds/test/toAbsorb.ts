@@ -1,12 +1,12 @@
 import { headOf } from '../src/redis/redisKeys.ts';
 
-/** What the ledger says of a workspace, in the words of `absorb.lua`. */
+/** The ledger's answer about a workspace, in the terms of `absorb.lua`. */
 export interface Absorbed {
   timeline: number;
   sequence: number;
   left: bigint;
   months: Record<string, bigint>;
-  /** By key id; all are counted from now on. */
+  /** Keyed by key id. All of these keys are counted from now on. */
   keys: Record<string, bigint>;
   final: string[];
   /** Ids of calls, each with the session that was seen to have lapsed. */

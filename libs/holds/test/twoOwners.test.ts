@@ -24,8 +24,8 @@ import { aShard, shardsOf, TAG } from './aShard.ts';
 import { aTestLedger, type TestLedger } from './aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from './openTestRedis.ts';
 
-// What the lib promises to whoever holds: two owners on one Redis, one whose calls last as long as a process, and one whose jobs
-// outlive processes, as it keeps its holds in a queue of its own and comes back to them.
+// The lib's promises to owners of holds, with two owners on one Redis. The calls of one last as long as a process. The
+// jobs of the other outlive processes, because it keeps its holds in a queue of its own and returns to them.
 
 const CREDIT = 10_000n;
 const LEASE_MS = 2_000;
@@ -242,7 +242,7 @@ it('charges a job that was taken for lost while it ran, and lets in others meanw
   const [job, other] = [await admit(jobs, 1_000n), await admit(jobs, 10n)];
   const { session } = jobs.standing;
   const { workspaceId } = key.workspace;
-  // What a sweeper leaves of it.
+  // The state that a sweeper leaves.
   await opened.redis.del(redisKeys.call(workspaceId, job.callId));
   await opened.redis.hdel(redisKeys.calls(workspaceId), job.callId);
   for (const counter of [redisKeys.wallet(workspaceId), redisKeys.key(workspaceId, key.keyId)])

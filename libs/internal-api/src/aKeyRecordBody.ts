@@ -2,7 +2,7 @@ import type { KeyRecordBody } from './keyRecord.ts';
 
 type Fields = Partial<Omit<KeyRecordBody, 'workspace'>> & { workspace?: Partial<KeyRecordBody['workspace']> };
 
-/** What auth says of a key that is let in: for tests, which change what they look at. */
+/** Builds auth's answer for a valid key, for tests, which override the fields that they check. */
 export const aKeyRecordBody = ({ workspace, ...fields }: Fields = {}): KeyRecordBody => ({
   keyId: 'key_1',
   lastFour: 'abcd',

@@ -88,7 +88,7 @@ const ofWorkspace = z.object({ workspace_id: anyId });
 const keyStatus = z.object({ key_id: z.string(), status: keyDetailsSchema.shape.status });
 const toldOrRepeat = 'repeated, it is told to the router again';
 
-/** Who may call: keys and workspaces. */
+/** Keys and workspaces: the callers of the API. */
 export const authApi = defineApi('auth', {
   verifyKey: {
     callers: ['catalog', 'model-router', 'usage-ledger', 'media-jobs', 'operator'],
@@ -238,7 +238,7 @@ export const authApi = defineApi('auth', {
         status: 409,
         message: 'The old secret of this key works until {oldEndsAt}, and a key has two secrets at most.',
       },
-      /** By a version before, which made two keys of one. */
+      /** Answered by an earlier version, which replaced a rotated key by a second one. */
       key_rotated: {
         status: 409,
         message: 'This key was rotated before: {replacedBy} is in its place. Rotate that one.',

@@ -31,8 +31,8 @@ const can = capabilities.unwrap().shape;
 export type Category = z.output<typeof category>;
 
 /**
- * One model of a region's catalog. `retired` ones are kept so that a call can be told the `replacement`;
- * `disabled` ones were switched off by an administrator; models not cleared for the region are not in its snapshot at all.
+ * One model of a region's catalog. `retired` models are kept so that a refused call can name the `replacement`. An
+ * administrator has switched off `disabled` models. Models that are not cleared for the region are not in its snapshot.
  */
 export const catalogModelSchema = z.object({
   id: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes'),
@@ -65,7 +65,7 @@ export const catalogModelSchema = z.object({
   maxTokensPerImage: z.number().int().min(0),
   /** Unix seconds of the model's first appearance in the catalog. */
   createdAt: z.number().int(),
-  /** What a model of images, audio or video is billed by, and what it can do; absent of any other. */
+  /** Billing unit and capabilities of a model of images, audio or video. Absent for any other model. */
   media: z
     .object({
       billingUnit: z.enum(MEDIA_BILLING_UNITS),

@@ -1,7 +1,7 @@
 import { LARGEST_LIMIT_NANO_USD, nanoUsdSchema, nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
-// What parameters and bodies of several routes are made of.
+// Parts of the parameters and bodies of several routes.
 
 /** An amount that is given, or below zero taken. */
 export const movedNanoUsd = nanoUsdSchema

@@ -12,7 +12,7 @@ export type FindModel<Model> = (name: string) => Model | undefined;
 const OWNED_NAME = /^[^/]+\/([^/]+)$/;
 
 /**
- * Makes the function that finds models by their id; then by an alias; then by their `hugging_face_id` in any case; then by
+ * Returns a function that finds a model by, in this order: its id, an alias, its `hugging_face_id` in any case, and
  * `<owner>/<id>` with any owner.
  */
 export function createModelFinder<Model extends NamedModel>(models: readonly Model[]): FindModel<Model> {

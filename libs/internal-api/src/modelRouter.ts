@@ -32,7 +32,6 @@ export const engineSchema = z
   .meta({ id: 'Engine' });
 export type EngineBody = z.input<typeof engineSchema>;
 
-/** Of each model, how many engines the region has and how many of them answer. */
 export const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() }));
 /** For each model, how many engines the region has for it and how many answer. */
 export type LiveModels = z.output<typeof liveModelsSchema>;
@@ -48,10 +47,10 @@ const countersSchema = z
     mark: z.string().nullable(),
     ...placeSchema,
     left_nano_usd: nanoUsdSchema.nullable(),
-    /** What pending calls hold, and what those that ended cost. */
+    /** Sums of pending calls: held while they run, charged once they have ended. */
     ...pendingSums,
     keys: z.record(z.string(), countedSchema),
-    /** By `YYYY-MM`. */
+    /** Keyed by `YYYY-MM`. */
     months: z.record(z.string(), countedSchema),
     calls: z.array(
       z.object({
@@ -60,7 +59,7 @@ const countersSchema = z
         kind: z.enum(['held', 'ended']),
         /** The hold, then the charge. */
         amount_nano_usd: nanoUsdSchema,
-        /** As `YYYY-MM`. */
+        /** Month, `YYYY-MM`. */
         month: z.string(),
         session: z.string(),
         has_live_session: z.boolean(),
@@ -68,7 +67,7 @@ const countersSchema = z
         admitted_at_ms: z.number().int(),
       }),
     ),
-    /** Where the calls go on; those of another page are of another instant. */
+    /** Cursor of the next page of calls. Pages are of different instants. */
     next_after: z.string().nullable(),
   })
   .meta({ id: 'Counters' });
@@ -141,7 +140,7 @@ export const modelRouterApi = defineApi('model-router', {
       'a key has changed: from the next call on, none of its records older than the answer’s is admitted; of one that was revoked none at all',
     params: ofKey.extend({
       generation: z.coerce.number<number>().int().min(0),
-      /** Where the change is one of the key’s status. */
+      /** Present if the change is one of the key’s status. */
       status: z.enum(['active', 'blocked', 'revoked']).optional(),
     }),
     answer: z.object({ generation: z.number() }),

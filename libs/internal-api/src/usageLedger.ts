@@ -38,14 +38,14 @@ const absorbedSchema = z.object({
   /** Which of the calls have a dead letter that waits to be replayed. A ledger of the version before does not say. */
   dead_letters: z.array(z.string()).default([]),
 });
-/** What the ledger has of a workspace, of one instant. */
+/** The ledger's sums of a workspace, all of one instant. */
 export type AbsorbedWorkspace = z.output<typeof absorbedSchema>;
 
 const instant = z.iso.datetime();
 /** How a region stands with its Redis and its Postgres. */
 const recoverySchema = z
   .object({
-    /** By the database's clock, as all instants here. */
+    /** Time of the database's clock, which all instants here have. */
     now: instant,
     /** Since when no router has admitted a call of some shard; null where one does of each, or none is heard. */
     closed_since: instant.nullable(),
@@ -60,7 +60,7 @@ const recoverySchema = z
         since: instant,
         /** How many routers that are heard see it. */
         seen_by: count,
-        /** Of the routers that are heard: waited for, and fenced once the gate is open. */
+        /** Routers with a recent report that still block the opening of the gate, and are fenced once it is open. */
         waits_for: z.array(z.string()),
       }),
     ),
@@ -96,7 +96,7 @@ export type UsageGrouping = (typeof USAGE_GROUPS)[number];
 const usageEntry = z.object({
   /** Each of these three where usage is told apart by it. */
   key_id: z.string().optional(),
-  /** As `YYYY-MM-DD`. */
+  /** Day, `YYYY-MM-DD`. */
   day: z.string().optional(),
   /** The canonical id. */
   model: z.string().optional(),
@@ -223,7 +223,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
       credited_nano_usd: nanoUsdSchema,
       spent_nano_usd: nanoUsdSchema,
       month_spent_nano_usd: nanoUsdSchema,
-      /** By key id. */
+      /** Keyed by key id. */
       keys: amounts,
       /** Calls recorded, however they ended. */
       requests: count.min(0),
@@ -251,7 +251,10 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     }),
     bodyLimitBytes: 16 * 1024 * 1024,
     answer: z.object({
-      /** Of the database: one that took over may have lost commits, and counts its own. Sums of a higher one are newer. */
+      /**
+       * Incarnation number of the database. A database that took over may have lost commits, and has a higher number.
+       * Sums of a higher number are newer.
+       */
       timeline: count.min(1),
       workspaces: z.array(absorbedSchema),
     }),
@@ -286,9 +289,9 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     }),
     bodyLimitBytes: 4 * 1024,
     answer: z.object({
-      /** What was asked about; with null there is nothing to be open. */
+      /** The Redis of the request. Null if there is nothing to open. */
       redis_id: z.string().nullable(),
-      /** What everything loaded there carries. */
+      /** The mark that everything loaded into that Redis has. */
       mark: z.uuid().nullable(),
       /** This report brought the mark about. Its router alone puts it into Redis, and tries once, so a mark that has gone stays gone. */
       is_to_be_set: z.boolean(),

@@ -17,7 +17,7 @@ const routes: [string, InternalRoute][] = [authApi, catalogApi, modelRouterApi, 
     ]),
 );
 
-/** Where in what a schema takes an unknown field is refused. */
+/** Lists the places of a schema at which an unknown field is refused. */
 function strictPlaces(schema: z.ZodType | undefined): string[] {
   if (!schema) return [];
   const places: string[] = [];
@@ -25,7 +25,7 @@ function strictPlaces(schema: z.ZodType | undefined): string[] {
     io: 'input',
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema, path }) => {
-      // What is charged by: a price that a caller does not know must not become nothing.
+      // Prices are exempt, because a price that a caller does not know must not become nothing.
       if (jsonSchema.additionalProperties === false && zodSchema !== pricingSchema) places.push(path.join('.'));
     },
   });

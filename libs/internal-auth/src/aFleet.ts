@@ -10,7 +10,7 @@ import { SERVICE_NAMES } from '@turnpike/config/services';
 
 /** The keys of a fleet, for tests. */
 export interface Fleet {
-  /** As the settings have them. */
+  /** Keys in the form of the settings. */
   signingKeys: Record<string, string>;
   publicKeysText: string;
   publicKeys: PublicKey[];

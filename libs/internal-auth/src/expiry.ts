@@ -10,8 +10,8 @@ export const CLOCK_SKEW_MS = 300_000;
 export const expiryAfter = (now: number): number => now + LIFETIME_MS;
 
 /**
- * Whether something signed with this end is good by the clock of whoever reads it. An end that no clock within the bounds would
- * have signed is not: a token of a host whose clock is years ahead would be good for years.
+ * Whether an expiry time is valid by the reader's clock. An expiry that no clock within the bounds would have signed is
+ * invalid. A token of a host whose clock is years ahead would otherwise be good for years.
  */
 export function isInForce(expiresAt: number, now: number): boolean {
   const expiredMs = now - expiresAt;

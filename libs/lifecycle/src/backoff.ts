@@ -5,8 +5,9 @@ export interface Backoff {
 }
 
 /**
- * Exponential backoff with jitter: how long to pause before another attempt, twice as long each time, and then half of that
- * to all of it, so that those who failed together do not come back together. `attempt` counts from 0.
+ * Returns the pause before another attempt, in ms: exponential backoff with jitter. The pause doubles with each
+ * attempt, and is then shortened to between half and all of it. Processes that failed together therefore do not retry
+ * together. `attempt` counts from 0.
  */
 export function backoffMs(attempt: number, { firstMs, longestMs }: Backoff): number {
   return Math.min(firstMs * 2 ** attempt, longestMs) * (0.5 + Math.random() / 2);

@@ -78,7 +78,7 @@ export function followEntriesFile<Entry>(
   return { entries: () => entries, close: looking.close };
 }
 
-/** Where and why, in one line. */
+/** Returns the place and the reason of an error in one line. */
 function toReason(error: unknown): string {
   if (error instanceof z.ZodError)
     return error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`).join('; ');

@@ -111,7 +111,7 @@ it('backs off while it fails, where it is told to', async () => {
     },
     { backoff: { firstMs: 100, longestMs: 400 } },
   );
-  // Of 100, 200, 400, 400 ms between half and all.
+  // The pauses are between half and all of 100, 200, 400 and 400 ms.
   await pass(350);
   expect(runs).toBeGreaterThanOrEqual(2);
   expect(runs).toBeLessThanOrEqual(4);

@@ -19,8 +19,8 @@ export interface RepeatOptions {
 /** Something that is done every so often. */
 export interface Repetition {
   /**
-   * Has a run begin now, or once the one under way has ended; all who ask meanwhile share it. Resolves or rejects as that run
-   * does, and rejects where none begins any more.
+   * Begins a run now, or when the current run has ended. Concurrent callers share it. Settles as that run does, and
+   * rejects if no run begins any more.
    */
   now(): Promise<void>;
   /** No run begins any more, and the signal of the one under way fires. Resolves when that has ended. */
@@ -39,7 +39,7 @@ export function repeat(run: (signal: AbortSignal) => unknown, options: RepeatOpt
   let next = anOutcome();
 
   async function runOnce(): Promise<void> {
-    // Whoever asks from here on wants a run that begins after this one.
+    // A caller from here on needs a run that begins after this one.
     const outcome = next;
     [rest, next] = [new AbortController(), anOutcome()];
     try {

@@ -6,11 +6,12 @@ interface Place<Member> {
 }
 
 /**
- * Those that are here now, oldest first, of what comes and goes with every call.
+ * The current members of a set that changes with every call, oldest first.
  *
- * Not a `Set`: V8 makes a new table of one now and then, and has the old table point to the new one. An old table that has lived
- * through two collections is there until the whole heap is collected, and until then it keeps, through all that followed it, each
- * member that came since: with calls as members a sixth to a third of all that was allocated outlived its use, and was copied twice.
+ * A `Set` would keep old members in memory. V8 replaces the table of a `Set` now and then, and the old table refers to
+ * the new one. An old table that has survived two collections stays until V8 collects the whole heap. Until then it
+ * keeps each member that came since. With calls as members, a sixth to a third of all allocations outlived their use
+ * and were copied twice.
  */
 export class Roster<Member> implements Iterable<Member> {
   #first: Place<Member> | undefined;
@@ -47,7 +48,8 @@ export class Roster<Member> implements Iterable<Member> {
     else this.#first = after;
     if (after) after.before = before;
     else this.#last = before;
-    // It may lie where only a collection of the whole heap comes by, and would keep its neighbours until then.
+    // Clears the links of the removed member, which may be in the old generation and would keep its neighbours until V8
+    // collects the whole heap.
     place.before = undefined;
     place.after = undefined;
   }

@@ -19,7 +19,9 @@ export function computeUnitCharge(units: number, { billingUnit, price }: UnitPri
   return (BigInt(units) * price + divisor / 2n) / divisor;
 }
 
-/** What was counted in billing units, as clients see it beside the price of one: 90 s by the minute are 1.5. */
+/**
+ * Converts counted units to billing units, as the API shows them beside the price of one: 90 s by the minute are 1.5.
+ */
 export function toUnitsConsumed(units: bigint, billingUnit: BillingUnit | null): number {
   return Number(units) / countedPerUnit(billingUnit);
 }

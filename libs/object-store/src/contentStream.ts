@@ -3,8 +3,9 @@ import { ObjectStoreError, unavailable } from './objectStoreError.ts';
 import { withinTime } from './withinTime.ts';
 
 /**
- * A stream of exactly that many bytes of `body`. It fails where the body fails, ends early, goes on for longer, or is silent for too
- * long while it is asked for more; a slow reader is waited for. The body goes with it.
+ * Returns a stream of exactly `bytes` bytes of `body`. The stream fails if the body fails, ends early, is longer, or
+ * sends nothing for too long although the reader asks for more. A slow reader may take its time. Destroying the stream
+ * destroys the body.
  */
 export function contentStream(body: Readable, bytes: number, { idleTimeoutMs }: { idleTimeoutMs: number }): Readable {
   async function* read(): AsyncGenerator<Uint8Array> {
@@ -20,7 +21,7 @@ export function contentStream(body: Readable, bytes: number, { idleTimeoutMs }: 
     if (rest > 0) throw unavailable('broken_off');
   }
 
-  // It may fail before it is read; who reads it is told then.
+  // The body may fail before anything reads it. Its next reader gets the error.
   body.on('error', () => undefined);
   // One that nobody began to read ends no generator.
   return Readable.from(read(), { objectMode: false }).once('close', () => body.destroy());

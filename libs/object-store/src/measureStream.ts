@@ -7,7 +7,7 @@ import { withinTime } from './withinTime.ts';
 export interface MeasuredStream {
   /** The stream's bytes as they come, once. Fails where the stream does, and destroys it where it is not read to its end. */
   chunks: AsyncIterable<Uint8Array>;
-  /** Of all that was read. */
+  /** Length and hash of the bytes read so far. */
   total(): StoredBytes;
 }
 
@@ -18,7 +18,7 @@ export function measureStream(
 ): MeasuredStream {
   const hash = createHash('sha256');
   let bytes = 0;
-  // It may fail while nobody reads; whoever reads next is told.
+  // The source may fail between two reads. The next read gets the error.
   source.on('error', () => undefined);
 
   async function* read(): AsyncGenerator<Uint8Array> {

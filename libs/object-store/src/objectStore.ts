@@ -10,11 +10,11 @@ export interface PutOptions {
   contentType: string;
   /** The most that the stream may hold. */
   maxBytes: number;
-  /** What the stream has to hold exactly, where that was promised. */
+  /** Exact length of the stream, if the sender promised one. */
   bytes?: number;
 }
 
-/** What a put has stored, as it was counted and hashed on its way. */
+/** Length and hash of a stored object, counted while it was stored. */
 export interface StoredBytes {
   bytes: number;
   /** In lower-case hexadecimal digits. */
@@ -35,7 +35,7 @@ export interface ObjectHead {
 }
 
 export interface ObjectContent extends ObjectHead {
-  /** Of the range alone; `bytes` is the length of the whole object. */
+  /** Length of the range. `bytes` is the length of the whole object. */
   contentBytes: number;
   /**
    * Ends after exactly that many bytes, or fails with an `ObjectStoreError`. It holds a connection or a file until it has been read

@@ -1,4 +1,4 @@
-/** What became of a request to the object store, in terms that its users act on. */
+/** Kinds of failure of a request to the object store. */
 export type ObjectStoreErrorKind =
   /** There is no object of that key. */
   | 'missing'
@@ -15,15 +15,15 @@ export type ObjectStoreErrorKind =
 
 /** Why a store is unavailable, for logs and metrics. */
 export type UnavailableReason =
-  /** It did not answer, or did not go on, in time. */
+  /** The store did not respond or continue before the deadline. */
   | 'deadline'
-  /** It cannot be connected to, broke off, or gave another answer than was asked for. */
+  /** The store refuses connections, closed the connection, or sent another response than the request asks for. */
   | 'broken_off'
-  /** It wants to be asked less. */
+  /** The store asks for fewer requests. */
   | 'overloaded'
-  /** It says that it does not work: a 5xx, a full disk. */
+  /** The store reports a failure of its own: a 5xx or a full disk. */
   | 'failing'
-  /** It refuses: wrong credentials, a bucket that has gone. */
+  /** The store rejects the request: wrong credentials, or a deleted bucket. */
   | 'refused';
 
 /** Its message never names the store, its host or the object; the `cause` may, and is for logs alone. */

@@ -54,7 +54,7 @@ interface BucketPlace {
   secretAccessKey: string;
 }
 
-/** Where checked settings say that the objects are. */
+/** Returns the folder or the bucket that checked settings name. */
 export function toPlace(config: ObjectStoreConfig): { folder: string } | BucketPlace {
   if (config.OBJECT_STORE_FOLDER !== undefined) return { folder: config.OBJECT_STORE_FOLDER };
   const get = (name: (typeof BUCKET_SETTINGS)[number]): string => {

@@ -5,7 +5,7 @@ const CHUNK_BYTES = 64 * 1024;
 /** A prime length, so that no two chunks of a stream are alike and an exchange of two is seen. */
 const PATTERN = Buffer.from(Array.from({ length: 65_521 }, (_, n) => (n * 31 + (n >> 8)) % 256));
 
-/** That many bytes of what a stream of that kind holds. */
+/** Returns the first `length` bytes of the pattern that these streams repeat. */
 export function bytesOf(length: number): Buffer {
   const bytes = Buffer.alloc(length);
   for (let at = 0; at < length; at += PATTERN.length) PATTERN.copy(bytes, at);
@@ -47,7 +47,7 @@ export function anOpenStream(length: number): Readable {
 export interface ReadSummary {
   bytes: number;
   sha256: string;
-  /** What the stream failed with. */
+  /** The error of a failed stream. */
   error?: unknown;
 }
 

@@ -6,7 +6,7 @@ const seconds = z.number().min(0);
 const start = seconds.meta({ description: 'Seconds from the beginning.' });
 const end = seconds;
 
-/** What of a recording was billed: the decoded seconds, rounded up. */
+/** Billed length of a recording: the decoded seconds, rounded up. */
 const durationSchema = z.strictObject({
   type: z.literal('duration'),
   seconds: z.int().min(0),

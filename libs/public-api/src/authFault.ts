@@ -18,7 +18,7 @@ export type LookUpFault = { kind: 'look_ups_exceeded'; retryAfterSeconds: number
   | { of: 'address' }
 );
 
-/** Whatever a guard that wants an API key throws. */
+/** Faults of a guard that requires an API key. */
 export type GuardFault = AuthFault | LookUpFault;
 
 export interface AuthErrorOptions {
@@ -39,7 +39,7 @@ const toLookUpMessage = (fault: LookUpFault): string => {
   return `Rate limit reached: ${limit}. Retry in ${fault.retryAfterSeconds} s.`;
 };
 
-/** What is counted by address is not the key's own limit: no page about the key helps. */
+/** A limit by address is not the key's own, so a page about the key does not help. */
 const docUrlOf = ({ of }: LookUpFault, { keysPageUrl }: AuthErrorOptions) =>
   of === 'key' ? { doc_url: keysPageUrl } : {};
 

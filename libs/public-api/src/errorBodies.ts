@@ -130,7 +130,7 @@ export type FlatError = z.infer<typeof flatErrorSchema>;
 export type MediaBalance = z.infer<typeof mediaBalanceSchema>;
 export type UploadTooLarge = z.infer<typeof uploadTooLargeSchema>;
 export type NoForm = z.infer<typeof noFormSchema>;
-/** What a gate says under `provider_specific_fields`. */
+/** Members of `provider_specific_fields` in the body of a gate's refusal. */
 export type RejectionFields = z.infer<
   | typeof unknownModelSchema
   | typeof insufficientBalanceSchema

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { tokenUsageSchema } from './tokenUsage.ts';
 
-/** What all generated answers share, whole or in chunks. */
+/** Fields of every generated answer, whole or in chunks. */
 export const answerFields = {
   id: z
     .string()

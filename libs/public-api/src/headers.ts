@@ -109,7 +109,7 @@ export const toWholeSeconds = (seconds: number): string => String(Math.max(1, Ma
 
 export const retryAfter = (seconds: number) => ({ 'retry-after': toWholeSeconds(seconds) });
 
-/** Of the flood limit, which has this header alone and no `Retry-After` (specification, Errors, 429). */
+/** Returns the header of the flood limit, which has no `Retry-After`. */
 export const floodReset = (seconds: number) => ({ 'x-ratelimit-reset': toWholeSeconds(seconds) });
 
 /** A key's limits after the gate's decision, as the `x-ratelimit-*` headers show them. */

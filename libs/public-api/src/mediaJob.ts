@@ -16,7 +16,7 @@ export const JOB_ERROR_CODES = [
 
 const unixTime = z.int().min(0);
 
-/** What was measured and what it cost. */
+/** Measured amount and cost. */
 export const mediaUsageSchema = z
   .strictObject({
     billing_unit: z.enum(MEDIA_BILLING_UNITS),
@@ -28,7 +28,7 @@ export const mediaUsageSchema = z
   })
   .meta({ title: 'Media usage', description: 'What was measured, and what it cost.' });
 
-/** What jobs of all kinds show. */
+/** Fields of jobs of every kind. */
 export const jobFields = {
   status: z.enum(['queued', 'in_progress', 'completed', 'failed']),
   progress: z.int().min(0).max(100).meta({ description: 'Per cent; below 100 until it is completed.' }),
@@ -64,7 +64,7 @@ export const mediaJobSchema = z
   })
   .meta({ title: 'Media job', description: 'A job of images or audio, which is kept for 24 hours after its end.' });
 
-/** What a job that was deleted answers with. */
+/** Answer to the deletion of a job. */
 export const deletedJobSchema = z
   .strictObject({
     id: z.string(),

@@ -1,4 +1,4 @@
-/** Where clients reach media: what is asked for, and jobs with what they made. Ids are path parameters, `:id`. */
+/** Public routes of media: requests, jobs and their content. Ids are path parameters, `:id`. */
 export const MEDIA_ROUTES = {
   createImages: { method: 'POST', path: '/v1/images/generations' },
   getImageJob: { method: 'GET', path: '/v1/images/jobs/:id' },

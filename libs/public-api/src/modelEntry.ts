@@ -18,7 +18,7 @@ const pricingSchema = z
 const voice = z.string().min(1).max(64);
 const TIMES = ['segment', 'word'];
 
-/** What a media model can do: the values that a request may choose from, and the most that it may ask for. */
+/** Capabilities of a media model: the values that a request may choose from, and the largest allowed amounts. */
 const capabilitiesSchema = z
   .strictObject({
     sizes: z

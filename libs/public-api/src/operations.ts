@@ -5,7 +5,7 @@ export const OPERATION_NAMES = ['chat', 'completions', 'embeddings'] as const;
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
 
-/** Where clients call each of them, and the router its engines. */
+/** Paths of the operations, both of this API and of the engines. */
 export const OPERATION_PATHS: Readonly<Record<OperationName, string>> = {
   chat: '/v1/chat/completions',
   completions: '/v1/completions',

@@ -116,8 +116,8 @@ export const generationFields = {
 };
 
 /**
- * Keys that no client may set, not even to what they are by default. Every key that the request models of vLLM and SGLang
- * have is judged in `test/attacks/engine-models`, with the reason of each that is forwarded; a test holds this list to it.
+ * Keys that no client may set, even to their default. `test/attacks/engine-models` judges every key of the request
+ * models of vLLM and SGLang, and gives a reason for each forwarded key. A test compares this list with it.
  */
 export const ENGINE_CONTROL_KEYS = new Set([
   // Name a request, a session, a cache, a replica or another engine: they cross tenants, or have the engine connect somewhere.

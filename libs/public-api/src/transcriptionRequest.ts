@@ -23,7 +23,7 @@ const file = z.file().meta({
   description: 'The recording: FLAC, MP3, MP4, M4A, OGG, WAV or WebM. What it is, is read from its bytes.',
 });
 
-/** What both operations have beside the file. */
+/** Fields of both operations beside the file. */
 const fields = {
   model: mediaModel,
   prompt: optional(textOfAtMost(MAX_PROMPT)).meta({ description: 'Words and names that may come up.' }),

@@ -48,8 +48,8 @@ export function bare(status: number, detail: string): WireError {
 }
 
 /**
- * A chat gate's refusal before generation: `message` is the bare code, `type` and `param` are the text `None`, `code` is
- * the status as text, and what helps the caller stands under `provider_specific_fields`.
+ * Makes a chat gate's refusal before generation. `message` is the bare code, `type` and `param` are the text `None`,
+ * and `code` is the status as text. Details for the caller are under `provider_specific_fields`.
  */
 export function gateRejection(status: 402 | 403 | 404, fields: RejectionFields): WireError {
   return {
@@ -85,8 +85,8 @@ function toHeaderText(text: string): string {
 }
 
 /**
- * Returns the headers that repeat the sentence of an error and the field to blame, because the usual clients show neither of a flat
- * body or of `provider_specific_fields`. Of a body without a sentence the code stands for it.
+ * Returns the headers that repeat an error's sentence and the field to blame. The usual clients show neither of a flat
+ * body or of `provider_specific_fields`. A body without a sentence gives its code.
  */
 export function toErrorHeaders(body: ErrorBody): AnswerHeaders {
   const { message, param } = toExplanation(body);
@@ -116,7 +116,7 @@ export type Wording<F extends Fault> = (fault: F) => WireError;
 export function findWording(error: unknown, wordings: readonly Wording<never>[]): WireError | undefined {
   if (!(error instanceof ApiError)) return undefined;
   for (const wording of wordings) {
-    // Of a fault that is none of its own, a switch comes to its end and returns nothing.
+    // A wording returns undefined for faults of other families.
     const worded = wording(error.fault as never) as WireError | undefined;
     if (worded) return worded;
   }

@@ -8,14 +8,14 @@ import { Redis } from 'ioredis';
 const DISCONNECT_MS = 100;
 const BACKOFF = { firstMs: 50, longestMs: 1_000 };
 
-/** What a node of a cluster says that does not serve a key, or not now. It has not done what it was told. */
+/** Errors of a cluster node that does not serve the key, or not now. The node has not executed the command. */
 const NOT_HERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) |non local key/;
 const NO_PRIMARY = /^(READONLY|MASTERDOWN)\b/;
 
-/** What the error says of a command that was not answered in time: it may have been done. */
+/** Error message of a command without a response before the deadline. Redis may have executed it. */
 export const COMMAND_TIMED_OUT = 'Command timed out';
 
-/** Where a server, or a node of a cluster, is reached. */
+/** Address of a server or of a cluster node. */
 export interface NodeAddress {
   host: string;
   port: number;
@@ -25,7 +25,7 @@ export interface ConnectionOptions {
   timeoutMs: number;
   /** Told when the connection breaks and when it is back. */
   log?: Logger | undefined;
-  /** Where the server is, if not where the URL says. */
+  /** Address of the server, if it differs from the one in the URL. */
   address?: NodeAddress | undefined;
   /** Called when this may not be the server any more that it was. */
   onDoubt?: (() => void) | undefined;
@@ -91,8 +91,8 @@ export function sendAhead<Result>(run: () => Result): Result {
 }
 
 /**
- * Has what one turn of the event loop writes go out together at its end: one system call here, one read and one write of Redis' one
- * thread, and one of its file. Commands keep their order.
+ * Sends the writes of one tick of the event loop together at its end. That takes one system call here, one read and one
+ * write of Redis' one thread, and one write of its file. Commands keep their order.
  */
 function writeTogether(stream: Writable): void {
   const write = stream.write.bind(stream);

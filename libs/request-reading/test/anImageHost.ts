@@ -5,7 +5,7 @@ import { serveHttp } from '@turnpike/test-support/serveHttp';
 export interface ImageHost {
   /** Without a path. */
   url: string;
-  /** As `IMAGE_PRIVATE_HOSTS` names it. */
+  /** Host and port in the form of `IMAGE_PRIVATE_HOSTS`. */
   hostAndPort: string;
   requests: IncomingMessage[];
   connections: number;

@@ -48,7 +48,7 @@ function spellingsOf(ipv4: string): string[] {
   ];
 }
 
-/** What is no IPv4 address in another spelling. */
+/** Private addresses that are no other spelling of an IPv4 address. */
 const OTHERS = [
   'http://localhost/',
   'http://localhost./',

@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
 
 /**
- * A connection to the one server that serves some keys, by the addresses of a Redis or of some nodes of a cluster. `doubt` is told of
- * each failed command: where a node says that another one serves the keys that is asked from then on, and where a server is silent
- * the next of the addresses.
+ * Connects to the one server that serves some keys, by the addresses of a Redis or of some nodes of a cluster. Call
+ * `doubt` with the error of each failed command. If a node redirects to another node, commands go there from then on.
+ * If a server is silent, they go to the next address.
  */
 export function connectServer(urls: string[], timeoutMs: number): { redis: Redis; doubt: (error: unknown) => void } {
   const [url = ''] = urls;

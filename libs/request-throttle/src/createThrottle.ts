@@ -17,7 +17,7 @@ export interface ThrottleOptions {
   now?: () => number;
 }
 
-/** What this process let through of a name, of which the others do not know. */
+/** Requests that this process let through for a name and has not published yet. */
 export interface Taken {
   name: string;
   requests: number;
@@ -35,7 +35,9 @@ export interface Throttle {
   takeRequest(name: string, weight?: number): { isAllowed: boolean; waitMs: number };
   /** Gives back a request that was taken, for one that turned out not to be meant. */
   giveBack(name: string): void;
-  /** What is due to be told to the others, which counts as told from now on: of a shared throttle's names, 250 at most. */
+  /**
+   * Returns the requests that are due to be published, and counts them as published. Has at most 250 names.
+   */
   tell(): Taken[];
   /** Takes over how much of a name's allowance was used by all together at the time of telling, where that is more than was known. */
   hear(taken: Taken, usedMs: number): void;

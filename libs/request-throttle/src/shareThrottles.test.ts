@@ -172,7 +172,7 @@ it('finds whoever serves its names in a cluster, and whoever does so after that'
 
     let tries = 0;
     async function expectShared(round: string): Promise<void> {
-      // What is told to a node that cannot take it is lost.
+      // Requests published to a node that cannot take them are lost.
       await until('both to exchange', async () => {
         const done = [await one.exchanges('done'), await other.exchanges('done')];
         tries += 1;

@@ -11,16 +11,16 @@ const EXCHANGE_PAUSE_MS = 250;
 const EXCHANGE_TIMEOUT_MS = 250;
 
 export interface ShareOptions {
-  /** Of one Redis, or of some nodes of a cluster. */
+  /** Addresses of one Redis, or of some nodes of a cluster. */
   urls: string[];
   log: Logger;
   meter: Telemetry['meter'];
 }
 
 /**
- * Has throttles of one name hold over all processes of a service, with the error that the README states: what each lets through
- * is added up in Redis, and what all have used is brought to each. No request waits for it. While Redis is away or slow each
- * process goes by itself, and what is let through meanwhile is not made up for.
+ * Applies throttles of one name to all processes of a service together, within the error that the README states. Redis
+ * adds up what each process lets through, and each process reads the sum. No request waits for Redis. While Redis is
+ * down or slow, each process counts alone, and the excess is not made up for.
  */
 export function shareThrottles(
   throttles: Record<string, Throttle>,

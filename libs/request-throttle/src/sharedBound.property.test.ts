@@ -40,7 +40,7 @@ const simulations = ({ minReplicas = 1, maxReplicas = 8, failing = 0 }) =>
       phases: fc.array(
         fc.record({
           lengthMs: fc.integer({ min: 10, max: 4_000 }),
-          // Of the limit's own pace.
+          // Multiples of the limit's own rate.
           pace: fc.constantFrom(0.3, 0.9, 1.3, 3, 20),
           spread: fc.integer({ min: 1, max: maxReplicas }),
           first: fc.nat(maxReplicas),
@@ -104,7 +104,7 @@ it('refuses nobody whom one counter would let in, also where exchanges fail', as
       for (const { isAllowed, excess } of decided) {
         if (isAllowed) continue;
         refused += 1;
-        // As exact as the clocks: a microsecond is far from a request.
+        // The clocks are exact to a microsecond, which is far from a request.
         expect(excess).toBeGreaterThan(-1e-3);
       }
     }),
@@ -144,6 +144,6 @@ it.each([2, 8])('a minute of a flood over %i replicas lets through the limit onc
   });
   const allowed = decided.filter(({ isAllowed }) => isAllowed).length;
   expect(allowed).toBeGreaterThan(6_950);
-  // What 1,000 a second come to in two exchanges, and a hundredth of a burst each.
+  // The bound: two exchanges at 1,000 a second, and a hundredth of a burst for each replica.
   expect(allowed).toBeLessThan(7_000 + 510 + replicas * 10);
 });

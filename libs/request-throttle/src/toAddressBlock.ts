@@ -1,8 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /**
- * The block that an address is counted under: an IPv4 address itself, the /64 of an IPv6 address, since one customer
- * commonly holds all of it. An IPv4 address written as IPv6 counts as IPv4. Undefined when the text is no address.
+ * Returns the block that an address is counted under: an IPv4 address itself, or the /64 of an IPv6 address. One
+ * customer commonly has all of a /64. An IPv4 address written as IPv6 counts as IPv4. Returns undefined if the text is
+ * no address.
  */
 export function toAddressBlock(text: string): string | undefined {
   if (isIPv4(text)) return text;

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { type AddedThrottle, defineAddTaken } from '../src/addTaken.ts';
 
 const CLOCK = "redis.call('TIME')";
-/** What a test gives as the time. */
+/** The time that a test gives. */
 const GIVEN_CLOCK = '{ tonumber(ARGV[#ARGV]), 0 }';
 
 /** A real Redis that runs the script of `addTaken` at the times that a test says. */

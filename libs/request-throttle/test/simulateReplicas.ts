@@ -2,7 +2,7 @@ import { createThrottle, type Taken, type Throttle } from '../src/createThrottle
 import type { SimulatedRedis } from './openSimulatedRedis.ts';
 
 const NAME = '203.0.113.9';
-/** As `shareThrottles` has it. */
+/** The pause of `shareThrottles`. */
 const PAUSE_MS = 250;
 /** The clock of Redis tells years, and that of a process how long it has run. */
 const CLOCK_AHEAD_MS = 1_800_000_000_000;
@@ -26,16 +26,16 @@ export interface Simulation {
   random: () => number;
 }
 
-/** What happened to one request. */
+/** The decision on one request. */
 export interface Decided {
   atMs: number;
   replica: number;
   isAllowed: boolean;
-  /** By how many requests all that were let through are beyond what one counter for all replicas would have let through. */
+  /** Requests let through so far beyond those that one counter for all replicas would have let through. */
   excess: number;
 }
 
-/** Has replicas share a throttle through Redis, in simulated time, and tells of each request what became of it. */
+/** Runs replicas that share a throttle through Redis, in simulated time, and returns the decision on each request. */
 export async function simulateReplicas(redis: SimulatedRedis, simulation: Simulation): Promise<Decided[]> {
   const { limit, lagMs, failing, random } = simulation;
   let nowMs = 0;

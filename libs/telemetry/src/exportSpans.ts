@@ -35,7 +35,7 @@ export function createSpanExport({ otlpEndpoint, resource, meterProvider, log }:
   });
   return new TracerProvider({
     resource,
-    sampler: new AlwaysOnSampler(), // what is not sampled has no span to begin with
+    sampler: new AlwaysOnSampler(), // calls that are not sampled have no span
     spanLimits: { attributeValueLengthLimit: MAX_TEXT_LENGTH, eventCountLimit: 0 },
     spanProcessors: [
       new BatchSpanProcessor({

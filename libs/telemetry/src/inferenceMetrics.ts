@@ -15,9 +15,9 @@ export interface EndedCall {
   /** Part of `promptTokens` that the engine read from its prefix cache. */
   cachedPromptTokens: number;
   completionTokens: number;
-  /** What its model is billed by, a word of the catalog: `token` of text alone. */
+  /** Billing unit of the model in the catalog: `token` for text only. */
   billingUnit: string;
-  /** What was measured of media, of which no tokens are counted. */
+  /** Measured units of media, which has no tokens. */
   units?: number | undefined;
   startedAtMs: number;
   endedAtMs: number;
@@ -43,7 +43,7 @@ export interface FleetState {
   engines: () => readonly {
     readonly id: string;
     readonly health: { readonly breaker: 'closed' | 'half_open' | 'open' };
-    /** Of this router's calls under way there. */
+    /** This router's calls in progress on the engine. */
     readonly load: { readonly tokensInFlight: number };
   }[];
   retriesLeft: () => number;
@@ -52,8 +52,8 @@ export interface FleetState {
 }
 
 /**
- * Which part of a prompt was expected to be cached, and which part the engine then counted, both 0 to 1: parts, because the
- * router has no tokenizer, and how many tokens a prompt has is another question.
+ * The part of a prompt that was expected to be cached, and the part that the engine counted, both 0 to 1. Parts,
+ * because the router has no tokenizer and does not know the number of tokens.
  */
 export interface CacheEstimate {
   expectedPart: number;

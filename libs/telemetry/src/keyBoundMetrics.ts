@@ -5,10 +5,7 @@ const MAX_NAMED = 500;
 /** Stands for every key after those. */
 const OTHER_KEYS = 'other';
 
-/**
- * The bounds that keep one key from taking what belongs to all, apart from its own limits and balance: `body_memory`,
- * `refused_bodies`, `refused_recordings`, `prompt_counts`, `look_ups`, `job_look_ups`, `queued_jobs`, `cancelled_runs`, `image_fetches`, `streams`.
- */
+/** Bounds that keep one key from using up a shared resource, apart from the key's own limits and balance. */
 export type KeyBound =
   | 'body_memory'
   | 'refused_bodies'

@@ -16,7 +16,7 @@ export interface EndedJob {
 
 /** Jobs of the region as they stand. */
 export interface JobsNow {
-  /** By model and state; `unsettled` are those that have ended, and whose charge is not counted yet. */
+  /** Jobs by model and state. `unsettled` are ended jobs whose charge is not counted yet. */
   jobs: readonly { model: string; state: string; jobs: number; oldestSeconds: number }[];
   /** Jobs that have a slot of a replica. */
   slots: readonly { backend: string; used: number }[];
@@ -30,11 +30,11 @@ export interface BackendNow {
   readonly state: 'ready' | 'starting' | 'out';
 }
 
-/** What is decoded and converted in this process. */
+/** Decoding and conversion in this process. */
 export interface DecoderNow {
   slots: number;
   running: number;
-  /** Of clients' uploads and of what backends made. */
+  /** Waiting uploads of clients and outputs of backends. */
   waiting: number;
   /** Speech that is converted as it comes. */
   converting: number;
@@ -42,13 +42,13 @@ export interface DecoderNow {
   refusals: number;
 }
 
-/** Of an object: what a client has sent with its request, or what was made. */
+/** Kind of an object: a client's input, or an output. */
 export type StoredKind = 'input' | 'output';
 
 export interface MediaMetrics {
   /** A job has ended, and its charge is counted. */
   jobEnded(job: EndedJob): void;
-  /** What came of an attempt on a replica, of a job or of a call that is answered as it runs: `made`, or one of a few codes. */
+  /** An attempt on a replica ended, of a job or of a synchronous call. The result is `made` or one of a few codes. */
   attemptEnded(replica: { readonly id: string }, result: string): void;
   bytesStored(of: StoredKind, bytes: number): void;
   bytesRemoved(of: StoredKind, bytes: number): void;
@@ -64,7 +64,7 @@ export interface MediaMetrics {
   /** Calls of this process that replicas answer as they run, by the replica's id. */
   observeCalls(read: () => Iterable<readonly [backend: string, calls: number]>): void;
   observeDecoder(read: () => DecoderNow): void;
-  /** What clients have sent and calls under way still need, on this process' disk. */
+  /** Uploads on this process' disk that calls in progress still need. */
   observeUploads(read: () => { files: number; bytes: number }, limitBytes: number): void;
 }
 

@@ -11,7 +11,7 @@ import {
 /** Longest wait for all gauges together; those that have to ask somebody give up before. */
 const COLLECT_TIMEOUT_MS = 3_000;
 /**
- * Label sets that one instrument may have in a process' life, those of engines that have gone among them; what comes above them is summed
+ * Label sets of one instrument in a process' life, including those of engines that have gone. Further sets are summed
  * under `otel_metric_overflow`.
  */
 export const MAX_LABEL_SETS = 1_000;
@@ -23,7 +23,8 @@ export class ScrapeReader extends MetricReader {
 
   constructor() {
     super({
-      // A gauge tells at each scrape of all that there is: by the other way it would go on telling of an engine that has gone.
+      // A gauge reports only the current label sets at each scrape. Cumulative gauges would go on reporting engines
+      // that have gone.
       aggregationTemporalitySelector: (type) =>
         type === InstrumentType.OBSERVABLE_GAUGE ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE,
       cardinalitySelector: () => MAX_LABEL_SETS,

@@ -5,7 +5,7 @@ import { createTallies, type Tallies } from './tallies.ts';
 
 const someTallies = (maxLabelSets = 1_000): Tallies => createTallies(createNoopMeter(), { maxLabelSets });
 
-/** What the only instrument has counted. */
+/** Returns the counts of the only instrument. */
 const pointsOf = ([metric]: MetricData[]) => metric?.dataPoints.map(({ attributes, value }) => [attributes, value]);
 
 it('sums what is counted under the same labels, in whatever order they are named', () => {

@@ -2,7 +2,7 @@ import { type Attributes, type Counter, type Histogram, type Meter, ValueType } 
 import { AggregationTemporality, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
 
 const NO_LABELS: Attributes = {};
-/** What is above the limit is summed under this, as the SDK has it. */
+/** Label of counts beyond the limit, as in the SDK. */
 const OVERFLOW: Attributes = { 'otel.metric.overflow': true };
 /** When something was counted first or last is not told to Prometheus. */
 const NO_TIME: [number, number] = [0, 0];
@@ -14,8 +14,8 @@ export interface Tallies {
 }
 
 /**
- * Makes a meter of another one, to which it leaves everything but counters and histograms with buckets of their own: the SDK sorts,
- * writes and hashes the labels anew each time that something is counted, some 2 µs, ten times a call.
+ * Wraps a meter, and counts its counters and histograms with own buckets here. The SDK sorts, serializes and hashes the
+ * labels at each count, some 2 µs, ten times a call. All other instruments stay with the wrapped meter.
  */
 export function createTallies(meter: Meter, { maxLabelSets }: { maxLabelSets: number }): Tallies {
   const instruments: { collect(): MetricData }[] = [];

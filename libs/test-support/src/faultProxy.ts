@@ -67,7 +67,7 @@ export async function openFaultProxy(firstTargetPort: number): Promise<FaultProx
     ]).then(forget, ignore);
   }
 
-  // Not one that the system may give to somebody else while new connections are refused.
+  // A reserved port, which the system gives to no other process while new connections are refused.
   const port = await findFreePort();
   let server = await listen(port, accept);
 

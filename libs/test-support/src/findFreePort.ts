@@ -12,8 +12,8 @@ const ownFirst = FIRST_PORT + (Number(process.env.JEST_WORKER_ID ?? 0) % WORKERS
 let next = Math.floor(Math.random() * PORTS_PER_WORKER);
 
 /**
- * A TCP port of the loopback address that nobody listens on, and that stays so until the caller takes it: this process
- * gives it out once, and the system gives it to no listener or connection that did not ask for it.
+ * Returns a free TCP port of the loopback address, which stays free until the caller takes it. This process returns it
+ * once, and the system gives it only to a listener or connection that asks for it.
  */
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < PORTS_PER_WORKER; tries += 1) {

@@ -26,7 +26,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 export function startBalancers(): Balancers {
   const servers: Server[] = [];
   const sockets = new Set<Socket>();
-  /** By internal port; several balancers lead to one process. */
+  /** Readiness by internal port. Several balancers lead to one process. */
   const readiness = new Map<number, boolean>();
   const watches: NodeJS.Timeout[] = [];
 

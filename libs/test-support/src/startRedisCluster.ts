@@ -26,7 +26,7 @@ export interface ClusterNode {
 /** A private Redis Cluster: three masters, which serve a third of the slots each, in their order, and a replica of each. */
 export interface TestRedisCluster {
   masters: [ClusterNode, ClusterNode, ClusterNode];
-  /** Of the master of the same place. */
+  /** Replicas, each at the index of its master. */
   replicas: [ClusterNode, ClusterNode, ClusterNode];
   stop(): Promise<void>;
 }
@@ -40,7 +40,7 @@ type StartedNode = ClusterNode & { busPort: number; stop(): Promise<void> };
 
 async function startNode(folder: string): Promise<StartedNode> {
   const port = await findFreePort();
-  // By itself it would take one among those of tests' stacks.
+  // Redis itself would choose a bus port among those of tests' stacks.
   const busPort = await findFreePort();
   const dir = join(folder, String(port));
   await mkdir(dir);
@@ -82,7 +82,7 @@ async function startNode(folder: string): Promise<StartedNode> {
 /** On a connection of its own: while a cluster forms its nodes are asked many times, and a process for each takes longer. */
 async function ask(port: number, [name = '', ...args]: string[]): Promise<string> {
   const redis = new Redis({ port, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null });
-  // Whoever asks is told by the rejection.
+  // The caller gets the error as the rejection.
   redis.on('error', () => undefined);
   try {
     await redis.connect();

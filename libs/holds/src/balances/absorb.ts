@@ -18,7 +18,7 @@ const MAX_STEPS = 4_000;
 /** Workspaces that the ledger is asked about at once. */
 const WORKSPACES_A_QUESTION = 100;
 
-/** What is asked of a workspace: its sums, those of some keys, and whether some calls are among them. */
+/** A question to the ledger about a workspace: its sums, those of some keys, and whether it has recorded some calls. */
 export interface Question {
   workspaceId: string;
   keyIds?: string[];
@@ -26,8 +26,8 @@ export interface Question {
   /** `YYYY-MM`; the one that Redis' clock says unless it is given. */
   month?: string;
   /**
-   * By call id, why it may be dropped where the ledger has but an `unknown` row: the session that it is held under and that was seen to
-   * have lapsed, or `ended` where it has ended so.
+   * The state in which a call may be dropped if the ledger has only an `unknown` row, keyed by call id. It is the
+   * lapsed session that holds the call, or `ended` if the call itself ended as unknown.
    */
   unknownAs?: ReadonlyMap<string, string>;
 }
@@ -46,7 +46,7 @@ export interface Absorber {
   refresh(workspaceId: string): Promise<boolean>;
   /** Does what `load` does, but asks the ledger after this call began. */
   reload(workspaceId: string): Promise<boolean>;
-  /** Of some calls, says which are recorded, and pending no more where they have ended so or have lost their owner. */
+  /** Returns which of the calls are recorded. Drops those from Redis that have ended so or have lost their owner. */
   absorbCalls(questions: Question[]): Promise<RecordedCalls>;
 }
 
@@ -88,7 +88,7 @@ export function createAbsorber({
   }
 
   async function ask(questions: Question[], longestMs: number) {
-    // By Redis' clock, which admissions are dated by.
+    // The month is that of Redis' clock, which dates admissions.
     const now = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
     return ledger.absorb({
       timeoutMs: longestMs,

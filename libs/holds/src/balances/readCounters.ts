@@ -6,7 +6,7 @@ import { readRedisTime } from '../redis/redisServer.ts';
 import type { Shard } from '../redis/shards.ts';
 import type { Absorber } from './absorb.ts';
 
-/** What is recorded, as of a place in the ledger, and what pending calls come to: those that run, and those that have ended. */
+/** Recorded sum as of a place in the ledger, and sums of the pending calls, running and ended. */
 export interface Counter {
   /** Undefined where no sum has been loaded. */
   spentNanoUsd: NanoUsd | undefined;
@@ -44,7 +44,7 @@ export interface Counters extends Omit<Counter, 'spentNanoUsd'> {
   /** Credited less recorded. */
   leftNanoUsd: NanoUsd | undefined;
   keys: Record<string, Counter>;
-  /** By `YYYY-MM`. */
+  /** Keyed by `YYYY-MM`. */
   months: Record<string, Counter>;
   calls: PendingCall[];
   /** Cursor of the rest of the calls, if there are more; to be read at another instant. */

@@ -126,7 +126,7 @@ describe('settle', () => {
   it('does not save up what was refilled while a long call ran', async () => {
     const call = await aHeldCall({ promptTokens: 0, completionTokens: 100 }, { tpm: 100 });
     const bucket = redisKeys.rates(call.event.workspaceId, call.event.keyId);
-    // As if the call had run for ten minutes: the bucket was full again nine minutes ago.
+    // Simulates a call that ran for ten minutes: the bucket was full again nine minutes ago.
     await opened.redis.hincrby(bucket, 'at', -600_000_000);
     await holds.settle(call.event, call.json);
     expect(await levelOf(call)).toBeCloseTo(10, 0);

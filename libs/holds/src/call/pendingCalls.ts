@@ -2,7 +2,7 @@ import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { CallAddress } from '../redis/redisKeys.ts';
 
-/** What is held in Redis for a call that runs: enough to put it back. */
+/** The hold of a running call, with all fields that a put-back needs. */
 export interface Hold extends CallAddress {
   holdNanoUsd: NanoUsd;
   /** Admission, by Redis' clock. */
@@ -20,7 +20,7 @@ export interface Hold extends CallAddress {
 /** The month that a call counts in, `YYYY-MM`: that of its admission. */
 export const monthOf = (admittedAtMs: number): string => new Date(admittedAtMs).toISOString().slice(0, 7);
 
-/** What of a completion event the end of a hold goes by; all else in it is the business of its writer and of the ledger. */
+/** The fields of a completion event that end a hold. All other fields concern only its writer and the ledger. */
 export type EndingEvent = Pick<
   UsageRecorded,
   'callId' | 'workspaceId' | 'keyId' | 'status' | 'chargeNanoUsd' | 'promptTokens' | 'completionTokens' | 'startedAtMs'
@@ -35,8 +35,8 @@ export interface EndedCall {
 }
 
 /**
- * The calls of this owner that the ledger has not recorded, as far as an absorb has said: those that run, and those that have ended
- * since. When Redis is lost they are put back. Bounded by the calls under way and by the size of the spool.
+ * The owner's calls that the ledger has not recorded, as far as an absorb has shown: running calls, and calls that have
+ * ended since. After a loss of Redis they are put back. Bounded by the calls in progress and by the size of the spool.
  */
 export class PendingCalls {
   readonly #held = new Map<string, Hold>();
@@ -65,7 +65,7 @@ export class PendingCalls {
     this.#ended.delete(callId);
   }
 
-  /** What was held for the call is given back. */
+  /** Removes a call whose hold was released. */
   drop(callId: string): void {
     this.#held.delete(callId);
   }
@@ -87,7 +87,7 @@ export class PendingCalls {
   }
 }
 
-/** What is to be put back of some workspaces, as it is whenever it is listed. */
+/** Lists the pending calls of some workspaces, at the time of each listing. */
 export const pendingOf = (
   pending: PendingCalls,
   isWanted: (workspaceId: string) => boolean,

@@ -12,11 +12,11 @@ let eventLog: AnEventLog;
 let pending: PendingCalls;
 /** Ids of events that need not be kept any more. */
 let released: string[];
-/** What the ledger has, and Redis has taken over. */
+/** Calls that the ledger has recorded and Redis has absorbed. */
 let absorbed: Set<string>;
 let asked: Question[][];
 let isLedgerAway: boolean;
-/** What Redis does not take over, as its keys are on their way to another server. */
+/** Workspace that Redis refuses to absorb, because its keys are being moved to another server. */
 let refusedWorkspace: string | undefined;
 let standing: { session: { mark: string; token: string } | undefined };
 /** Calls that the ledger has an `unknown` row of. */
@@ -119,7 +119,7 @@ it('lets go of a call on an unknown row only where it has ended so itself', asyn
 it('asks about no call that the log has not taken', async () => {
   eventLog.isDown = true;
   const some = endSome(1);
-  // By then the ledger would have been asked more than once.
+  // Six refusals take longer than several questions to the ledger would.
   await until('the log has refused', () => eventLog.refusals >= 6);
   for (const callId of idsOf(some)) absorbed.add(callId);
   expect(asked).toEqual([]);

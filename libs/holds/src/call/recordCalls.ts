@@ -49,9 +49,10 @@ export interface RecorderOptions {
 export type Recorder = ReturnType<typeof createRecorder>;
 
 /**
- * Brings the events of ended calls to the event log, and asks the ledger until each is recorded and the sums in Redis contain it:
- * only then does it leave the spool. What the log has lost meanwhile is sent again; repeats change nothing. An event that the ledger keeps
- * as a dead letter is set aside, and is sent again only where that letter is lost.
+ * Sends the events of ended calls to the event log. Asks the ledger until each event is recorded and the sums in Redis
+ * contain it. Only then does the event leave the spool. An event that the log has lost is sent again, and repeats
+ * change nothing. An event that the ledger keeps as a dead letter is set aside, and is sent again only if that letter
+ * is lost.
  */
 export function createRecorder({ eventLog, absorber, pending, spool, standingOf, log }: RecorderOptions) {
   const calls = new Map<string, Progress>();
@@ -103,8 +104,8 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
   }
 
   /**
-   * Asks about those that wait longest for an answer, of all workspaces together, and then about what else was sent of the same
-   * workspaces: their sums may contain it, and would have it twice for as long as it pends beside them.
+   * Asks about the events that have waited longest, of all workspaces together, and about other sent events of the same
+   * workspaces. Their sums may contain such an event, which would count twice while it is still pending.
    */
   async function ask(): Promise<void> {
     const now = performance.now();

@@ -50,7 +50,7 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   const { workspaceId } = key.workspace;
   await opened.credit(workspaceId, 10n ** 12n);
   const address = { callId: randomUUID(), keyId: key.keyId, workspaceId };
-  // What the holds release by themselves is left to the queue of this test.
+  // The queue of this test alone repeats releases of these holds.
   const holds = aShardHolds({ redis, standing: opened.standing }, { release: async () => {} });
   const queue = aQueue((call) => holds.release(call), LEASE_MS);
 

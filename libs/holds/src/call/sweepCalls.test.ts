@@ -140,7 +140,7 @@ it('sends the true ending of a call that had ended, and leaves its charge until 
   sweep();
   await isSent(call);
   expect(sentOf(call)[0]).toEqual({ key: call.keyId, value: toUsageRecordedJson(event) });
-  // As for a call that was taken for lost once.
+  // Simulates a call that was once taken for lost.
   recordUnknown(call);
   await until('it is sent again', () => sentOf(call).length > 1);
   expect(await opened.walletOf(call.workspaceId)).toMatchObject({ held: 0n, ended: 700n });

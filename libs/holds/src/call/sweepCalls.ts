@@ -13,19 +13,23 @@ import type { Shard } from '../redis/shards.ts';
 
 /** Keys of Redis that a step of the walk looks at: well under a millisecond of its time. */
 const KEYS_A_STEP = 500;
-/** Between two steps, so that a walk takes less than a twentieth of Redis however many keys there are: 50 s for a million of them. */
+/**
+ * Pause between two steps, so that a walk takes less than a twentieth of Redis' time with any number of keys. A million
+ * keys take 50 s.
+ */
 const STEP_PAUSE_MS = 25;
 /** Calls of a workspace that are looked at together. */
 const CALLS_A_PAGE = 500;
 const MAX_TOLD = 10_000;
-/** When a walk that has sent events is followed by another, which finds them recorded. */
+/** Pause after a walk that has sent events. The next walk then finds them recorded. */
 const SOON_MS = 1_000;
 
 /**
- * Ends calls of a shard that have lost their owner. It walks all pending calls; those under a session that has been gone for
- * `leaseMs` / 4 are looked up in the ledger, which lets go of them if they are recorded; of the others the kept event goes to the
- * event log: of a held one its `unknown` ending, of an ended one the true one. Nothing else changes a balance here, so to be wrong
- * about an owner costs no more than a row that its true ending replaces. One owner at a time sweeps a shard.
+ * Ends calls of a shard that have lost their owner. The sweeper walks all pending calls, and looks up in the
+ * ledger those whose session has been gone for `leaseMs` / 4. The ledger's answer drops recorded calls. The sweeper sends the
+ * stored events of the others to the event log. A held call ends as `unknown`, and an ended call as it ended.
+ * Nothing else changes a balance here, so a mistake about an owner costs only a row that the call's true ending
+ * replaces. One owner at a time sweeps a shard.
  */
 export function sweepCalls({
   shard: { redis, standing, tag },
@@ -45,9 +49,9 @@ export function sweepCalls({
   const self = randomUUID();
   const claim = defineScript(redis, 'claim');
   const graceMs = leaseMs / 4;
-  /** By session, when it was first seen to be gone. */
+  /** Time at which each session was first seen to be gone. */
   const goneSince = new Map<string, number>();
-  /** Calls that were said to have lost their owner. */
+  /** Calls whose loss of their owner has been logged. */
   const told = new Set<string>();
 
   /** Whether the walk has sent events, which are to be looked for soon. */

@@ -5,7 +5,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { Spool } from '../spool/spool.ts';
 import type { EndedCall } from './pendingCalls.ts';
 
-/** What the process before left in the spool. */
+/** Events that the previous process left in the spool. */
 export interface LeftEvents {
   calls: EndedCall[];
   /** Events that no program can read. */

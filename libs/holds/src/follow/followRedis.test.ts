@@ -25,7 +25,7 @@ let given: Set<string | null>;
 let reports: OwnerReport[];
 /** Sessions that calls were put back under. */
 let sessions: Session[];
-/** What a put-back does; a test changes it. */
+/** The work of a put-back, which a test may replace. */
 let onPutBack: () => Promise<void>;
 let follower: ReturnType<typeof followRedis>;
 let logged: [level: string, message: string][];
@@ -207,7 +207,7 @@ describe('a session', () => {
   const lives = (token: string) => opened.redis.pttl(redisKeys.session(TAG, token));
 
   it('is renewed while Redis answers', async () => {
-    // It looks each second, and may be late with that by nearly three.
+    // The follower checks each second, and a check may be late by nearly three.
     follow({ leaseMs: 4_000 });
     const { token } = await opens();
     for (const _time of [1, 2]) {
@@ -376,7 +376,7 @@ describe('a mark', () => {
     follow();
     await isSaidToBeBack();
     expect(given.size).toBe(1);
-    // Nobody has noticed yet.
+    // The follower has not noticed yet.
     await opened.redis.del(redisKeys.mark(TAG));
     await isSaidToBeMissing(news.mark);
     expect(await markInRedis()).toBeNull();
@@ -385,7 +385,7 @@ describe('a mark', () => {
   it('of another server counts for nothing, as of one that was restarted', async () => {
     follow();
     await opens();
-    // As a replica that is promoted, Redis gives itself another replication id.
+    // Redis gets another replication id, like a replica that is promoted.
     await opened.redis.replicaof('127.0.0.1', 1);
     await opened.redis.replicaof('NO', 'ONE');
     const redisId = (await readRedis(opened.redis)).redisId;

@@ -26,7 +26,7 @@ const LATEST_SESSION_MS = 40 * 86_400_000;
 /** A mark is put only so soon after the ledger was asked that wants one; the rest is for clocks that are set. */
 const MARK_VALID_MS = 2_000;
 
-/** What keeps a router from admitting calls. */
+/** Reasons for which a router does not admit calls. */
 const LACKS = {
   no_redis: 'no Redis answers as a primary',
   full: 'Redis is full: it has reached its maxmemory',
@@ -58,20 +58,24 @@ export interface FollowRedisOptions {
 }
 
 /**
- * Keeps this owner's session with the Redis of a shard, and finds out when that is another one or has lost what it had: it was
- * restarted, a replica was promoted, it was emptied. Then this owner puts its calls back under a new session, and admits none until
- * the ledger says that all owners have, or that those which have not are waited for no more (decision page: when Redis is lost).
+ * Keeps this owner's session with the Redis of a shard. It detects another Redis or one that has lost data, after a
+ * restart, a promotion of a replica or a flush. The owner then puts its calls back under a new session. It admits no
+ * call until the ledger reports that all owners have put theirs back or are no longer waited for
+ * (`docs/redis-lost.md`).
  */
 export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, log }: FollowRedisOptions) {
   const { redis, standing, tag } = shard;
   const setMark = defineScript(redis, 'setMark');
   const claim = defineScript(redis, 'claim');
-  /** What the ledger said last. */
+  /** The ledger's last report. */
   let news: RedisNews | undefined;
-  /** Whether calls are being put back: one time after the other, or what one has listed could undo what the next has done. */
+  /**
+   * Whether calls are being put back. Put-backs run one after the other, because a later one could otherwise undo what
+   * an earlier list misses.
+   */
   let isPuttingBack = false;
   let isClosed = false;
-  /** What was told to keep calls out. */
+  /** The last logged reason for refusing calls. */
   let told: Lack | undefined;
   /** The mark of a session that went before its lease could end: Redis was emptied, whether or not it is marked again. */
   let emptied: string | undefined;
@@ -116,7 +120,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
   /** Begins a session once all calls stand in Redis under it. Meanwhile reports go on. */
   async function beginSession(mark: string): Promise<void> {
     isPuttingBack = true;
-    // Whoever is let in from here on is not listed.
+    // Calls admitted from here on are not in the list.
     standing.end();
     const session = { mark, token: randomUUID() };
     const askedAt = performance.now();
@@ -197,7 +201,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
       standing.end();
       return closeFor('other_layout', [`layout ${itsLayout} in Redis`, `${layout} in this process`]);
     }
-    // It would be waited for as long again.
+    // Without a renewal here the ledger would wait for this owner as long again.
     if (redisId !== null) await renew();
     const answer = await report(redisId, found);
     // While the ledger is away, the Redis that it called open stays so.
@@ -206,7 +210,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
     if (redisId === null) return;
     const mark = markOf(now);
     if (!now || now.redisId !== redisId || mark === undefined) return closeFor('no_word');
-    // It is not the region's, and may be another's: nothing is written there.
+    // A Redis of another region may be there, so nothing is written to it.
     if (now.isStranger) return closeFor('stranger');
     if (found !== mark) {
       closeFor('not_put_back');
@@ -243,7 +247,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
     level: 'error',
   });
   function wake(): void {
-    stepping.now().catch(() => {}); // that a step failed is logged
+    stepping.now().catch(() => {}); // the repetition logs a failed step
   }
   return {
     /** Ends the session, so that what is left of it is found at once. */

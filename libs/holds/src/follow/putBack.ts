@@ -11,7 +11,7 @@ const WORKSPACES_AT_ONCE = 8;
 
 const answerSchema = z.enum(['back', 'recounted', 'closed', 'late']);
 
-/** What `putBack.lua` is told of a call. */
+/** Arguments of `putBack.lua` for one call. */
 type Fields = (string | number)[];
 
 /** A part of the pending calls. */
@@ -27,8 +27,8 @@ export interface PutBackOptions {
 }
 
 /**
- * Gives calls of this owner that the ledger has not recorded their place in one Redis: the running ones their hold, the ended ones
- * their charge. Doing it again changes nothing.
+ * Lists calls of this owner in a Redis: running calls with their hold, ended calls with their charge. Covers the calls
+ * that the ledger has not recorded. Repeating it changes nothing.
  */
 export class PutBack {
   readonly #redis: Redis;

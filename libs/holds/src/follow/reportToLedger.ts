@@ -15,7 +15,7 @@ export interface OwnerReport {
   missingMark: string | null;
 }
 
-/** What the ledger says of the Redis that an owner sees. */
+/** The ledger's report about the Redis that an owner sees. */
 export interface RedisNews {
   redisId: string | null;
   /** The name of its mark; null where no Redis is seen. */

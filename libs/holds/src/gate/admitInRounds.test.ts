@@ -38,7 +38,7 @@ const insufficient: Admission = {
   rateLimit,
 };
 
-/** What happened on the way: every question the gate asked, in order. */
+/** Record of a run, with every question of the gate in order. */
 interface Run {
   asked: string[];
   requests: AdmitRequest[];
@@ -54,9 +54,9 @@ interface Circumstances {
   hasNewerCredits?: boolean;
   loadFails?: boolean;
   isOpen?: boolean;
-  /** What comes of admitting older records of the key again. */
+  /** Result of admitting older records of the key again. */
   setBack?: 'set_back' | 'kept_out' | 'changed';
-  /** What the call could do with, too. */
+  /** A smaller hold that the call accepts too. */
   smaller?: WantedHold;
 }
 

@@ -15,7 +15,7 @@ import type { createSetBackGeneration } from './keyGeneration.ts';
 export interface GateDependencies {
   holds: { admit(request: AdmitRequest): Promise<Admission> };
   absorber: Pick<Absorber, 'load' | 'refresh'>;
-  /** Who remembers the records of keys. */
+  /** The cache of key records. */
   authenticator: { forget(keyId: string): void };
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   standingOf: StandingOf<'isOpen'>;
@@ -23,7 +23,7 @@ export interface GateDependencies {
   log: Logger;
 }
 
-/** What is to be held of a call, and the ending that a sweeper would give it. */
+/** The wanted hold of a call, and the ending that a sweeper would give it. */
 export type WantedHold = Pick<AdmitRequest, 'holdNanoUsd' | 'estimatedPromptTokens' | 'unknownEventJson'>;
 
 export interface CallToAdmit {
@@ -39,7 +39,7 @@ export interface CallToAdmit {
   findSmallerHold?: (availableNanoUsd: NanoUsd, key: KeyRecord) => Promise<WantedHold | undefined>;
 }
 
-/** What the gate has come to. What is to be said of a call that does not fit is the caller's business. */
+/** Decision of the gate. The caller words a refusal for a call that does not fit. */
 export type GateDecision = { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState } | Insufficient;
 
 /** `availableNanoUsd` is what the scarcest balance carries; negative where a limit was lowered below what is committed. */
@@ -55,9 +55,9 @@ const refuse = (fault: GateFault, cause?: unknown): ApiError<GateFault> => new A
 const MAX_ROUNDS = 4;
 
 /**
- * Asks the gate for a hold, and asks again once what it lacked has been brought: balances that Redis does not have, a newer record of
- * the key, a smaller hold, newer credits. So nobody is refused on what is out of date. Throws a `GateFault`; what is refused has
- * consumed nothing.
+ * Asks the gate for a hold, and asks again with what was missing. That may be balances that Redis does not have, a
+ * newer record of the key, a smaller hold, or newer credits. No call is therefore refused on stale data. Throws a
+ * `GateFault`. A refused call has consumed nothing.
  */
 export async function admitInRounds(dependencies: GateDependencies, call: CallToAdmit): Promise<GateDecision> {
   const { absorber, authenticator, standingOf } = dependencies;
@@ -114,8 +114,9 @@ export async function admitInRounds(dependencies: GateDependencies, call: CallTo
 }
 
 /**
- * Auth commits a change before it tells of it, so a record that it gives afterwards and that is older is of a database that was set
- * back. What it says counts again from now on, but of a key that was revoked or blocked.
+ * Accepts an older record of a key if auth gives it after the change that Redis knows of. Auth commits a change before
+ * it announces it, so such a record is of a database that was restored. The record counts again from now on, unless the
+ * key was revoked or blocked.
  */
 async function followSetBack(
   { setBackGeneration, log }: GateDependencies,
@@ -155,7 +156,7 @@ const fetchCredits = (
     return false;
   });
 
-/** Of a key whose workspace may not spend at all. */
+/** Returns the fault of a key whose workspace may not spend. */
 const toBillingFault = ({ workspace }: KeyRecord): GateFault =>
   workspace.billingStatus === 'on_hold' ? { kind: 'account_on_hold' } : { kind: 'billing_not_provisioned' };
 
@@ -177,8 +178,8 @@ function toShortfall(
 }
 
 /**
- * What a key lacks to spend so little now, before anything dear is done for a call of it that will cost as much at least. Throws a
- * `GateFault` where it may not spend at all. It takes nothing, and where nothing can be said the admission has the last word.
+ * Checks a key's balance against the least cost of a call, before expensive work for the call. Throws a `GateFault` if
+ * the key may not spend at all. It holds nothing. If it cannot decide, the admission decides.
  */
 export async function findLack(
   dependencies: Pick<GateDependencies, 'absorber' | 'log'> & { findShortage: ReturnType<typeof createFindShortage> },

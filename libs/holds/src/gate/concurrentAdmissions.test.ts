@@ -40,8 +40,8 @@ async function aHeldCall(key: KeyRecord, { chargeNanoUsd = 300n, holdNanoUsd = 1
 }
 
 /**
- * The admit script 200 times, one after the other as Redis runs scripts anyhow, on balances for ten calls; answers how often
- * each outcome came, and what the books say. A round of it is one command, so that there can be many.
+ * Runs the admit script 200 times on balances for ten calls, one after the other as Redis always runs scripts. Returns
+ * the number of each outcome and the sums. A round is one command, so that a test can have many.
  */
 const roundScript = `
 local admit = function(KEYS, ARGV)
@@ -87,7 +87,7 @@ it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,
   }
 }, 300_000);
 
-/** What an absorb makes of this owner's lapsed calls that the ledger has as unknown, and of those it has for good. */
+/** Absorbs sums with this owner's lapsed calls that the ledger has as unknown, and those that are final. */
 const absorb = ({ workspaceId }: KeyRecord['workspace'], sums: Partial<Absorbed>) =>
   runAbsorb(...toAbsorb(workspaceId, opened.mark, sums));
 

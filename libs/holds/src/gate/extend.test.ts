@@ -18,7 +18,7 @@ import type { ExtendRequest } from './extend.ts';
 let opened: OpenedRedis;
 let standing: Standing;
 let pending: PendingCalls;
-/** What the ledger was asked for. */
+/** Requests to the ledger. */
 let loaded: unknown[];
 let onLoad: () => Promise<unknown>;
 beforeAll(async () => {

@@ -5,15 +5,18 @@ import type { Hold } from '../call/pendingCalls.ts';
 import type { Session } from '../redis/standing.ts';
 import { type BalanceLimiter, OBSTACLES } from './admit.ts';
 
-/** What is to be held in all from now on, and the ending that a sweeper would give the call by then. */
+/** The total to hold from now on, and the ending that a sweeper would then give the call. */
 export interface ExtendRequest extends Pick<Hold, 'holdNanoUsd' | 'unknownEventJson'> {
-  /** As it is now, which may be long after the admission. */
+  /** Current record of the key, possibly long after the admission. */
   key: KeyRecord;
 }
 
 export type Extension =
   | { outcome: 'extended' }
-  /** What the scarcest limit still carries beside the hold; negative where it was lowered below what is committed. */
+  /**
+   * `availableNanoUsd` is the rest of the scarcest limit beside the hold. It is negative after a limit was lowered
+   * below the committed amount.
+   */
   | { outcome: 'insufficient'; limiter: BalanceLimiter; availableNanoUsd: NanoUsd }
   /**
    * `not_held`: the call has ended, or has to be put back first. `closed`: there is no session, or it was another one when the answer came.

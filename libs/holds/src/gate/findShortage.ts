@@ -24,9 +24,9 @@ const answerSchema = z.tuple([
 ]);
 
 /**
- * Makes `findShortage(key, amount)`: the limit that would not carry so much now, for those who want to know before they do something that
- * is dear and not yet a call; `not_loaded` where Redis does not have the balances. Undefined also where nothing can be said: the admission has
- * the last word.
+ * Makes `findShortage(key, amount)`. It returns the limit that does not cover the amount now, or `not_loaded` if Redis
+ * does not have the balances. Callers use it before expensive work that is not yet a call.
+ * It returns undefined if the amount fits or the check fails, and the admission then decides.
  */
 export function createFindShortage(redis: Redis, { standing }: { standing: Pick<Standing, 'session'> }) {
   const findShortage = defineScript(redis, 'findShortage');
@@ -41,7 +41,8 @@ export function createFindShortage(redis: Redis, { standing }: { standing: Pick<
       key.generation,
       key.maxBudgetNanoUsd?.toString() ?? '',
       monthlyCapNanoUsd?.toString() ?? '',
-      // By this clock: of a month that Redis does not have yet, nothing is said.
+      // The month is that of this process' clock. The script reports no shortage for a month that Redis does not have
+      // yet.
       monthOf(Date.now()),
       key.keyId,
     ]);

@@ -11,7 +11,7 @@ export type GateFault =
   /** Redis gave no decision, or the spool is full: nothing is admitted that could not be recorded. */
   | { kind: 'admission_unavailable' };
 
-/** What a call could cost at most, which does not fit into a balance. */
+/** The largest cost of a call that does not fit into a balance. */
 export interface Shortfall {
   maxUsageCostNanoUsd: NanoUsd;
   /** The rest of the limit after the holds of calls under way; never below 0. */

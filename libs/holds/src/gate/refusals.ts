@@ -9,8 +9,8 @@ const AGAIN_MS = 100;
 const MOST_KEYS = 10_000;
 
 /**
- * The refusals that Redis gave keys which had used up their requests or tokens of a minute. Each is repeated for 100 ms, and never beyond
- * the instant that the key was told to come back at, so that a client which goes on all the same costs Redis next to nothing.
+ * The refusals that Redis gave keys without requests or tokens left in the minute. Each is repeated for 100 ms, and
+ * never past the instant at which the key may retry. A client that does not wait therefore costs Redis next to nothing.
  */
 export class Refusals {
   readonly #known = new Map<string, { refusal: Refusal; generation: number; askedAt: number }>();

@@ -13,8 +13,8 @@ export interface Durability {
 }
 
 /**
- * Throws unless Redis keeps what it is given: what it holds is money. One that does not answer may be started later, and is looked at
- * then, as is every one that takes over: where that one may lose or drop something, an alert says so, and calls go on.
+ * Throws unless Redis keeps its data durably, because it holds money. A Redis that does not answer is checked when it
+ * does, like every one that takes over. If such a Redis may lose or evict data, an alert fires and calls go on.
  */
 export async function assertDurableRedis(redis: Redis, { copies, log }: Durability): Promise<void> {
   const lacks = await firstAnswer(redis, copies);
@@ -39,7 +39,7 @@ async function firstAnswer(redis: Redis, copies: Durability['copies']): Promise<
   return undefined;
 }
 
-/** What is to be set, in words. All of it stands in INFO: where Redis is managed, CONFIG may be forbidden. */
+/** Lists the settings to change, in words. It reads INFO alone, because a managed Redis may forbid CONFIG. */
 async function findLacks(redis: Redis, copies: Durability['copies']): Promise<string[]> {
   const info = await redis.info();
   const find = (field: string): string | undefined => new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(info)?.[1];

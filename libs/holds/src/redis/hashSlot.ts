@@ -7,7 +7,9 @@ const NO_ASCII = /[^\0-\x7f]/;
 /** The slot that a cluster has a key in: of its hash tag, where it has one. */
 export const hashSlotOf = (key: string): number => crc16(hashedOf(key)) % SLOTS;
 
-/** What stands between the first brace and the next closing one, unless that is nothing. */
+/**
+ * Returns the hash tag: the text between the first brace and the next closing one, or the whole key if that is empty.
+ */
 function hashedOf(key: string): string {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open);

@@ -8,7 +8,7 @@ const NO_SHARD = 'no Redis has answered yet';
 export interface Openness {
   /** Whether calls of some workspace are admitted: a shard that is lost closes its own, and not the process. */
   isOpen(): boolean;
-  /** What keeps calls out while this is not so, for people. */
+  /** Describes the last reason for refusing calls, for logs. */
   describeLack(): string;
 }
 

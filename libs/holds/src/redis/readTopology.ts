@@ -14,14 +14,14 @@ export interface ServedSlots {
   address: NodeAddress | undefined;
 }
 
-/** Who serves which slots, as one server sees it. Of two views the one of the higher epoch is the later. */
+/** Slots and their servers, as one server sees them. Of two views, the one of the higher epoch is newer. */
 export interface Topology {
   epoch: number;
   served: ServedSlots[];
 }
 
 const WHOLE: ServedSlots = { name: `0-${SLOTS - 1}`, ranges: [[0, SLOTS - 1]], address: undefined };
-/** As long as a name may be; beyond it stands a digest. */
+/** Longest name in characters. A longer one is replaced by its digest. */
 const MAX_NAME = 128;
 
 const slotsSchema = z.array(

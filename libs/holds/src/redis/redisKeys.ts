@@ -6,7 +6,7 @@ export const LAYOUT = 1;
 
 /** Every key of a workspace carries its hash tag, and is written by the scripts of `scripts/`, which name it themselves, and by nothing else. */
 export const redisKeys = {
-  /** What marks a Redis as the one that balances are kept in (`follow/followRedis.ts`), under the hash tag of its shard. */
+  /** The mark of the Redis that the balances are kept in (`follow/followRedis.ts`), under the hash tag of its shard. */
   mark: (tag: string) => `{${tag}}:mark`,
   layout: (tag: string) => `{${tag}}:layout`,
   /** Never written. A cluster that moves a slot's keys elsewhere one by one refuses a script that names a key which is not here. */
@@ -14,7 +14,7 @@ export const redisKeys = {
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
   months: (workspaceId: string) => `{${workspaceId}}:months`,
   key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
-  /** Of requests and tokens a minute. */
+  /** Token buckets of the key's requests and tokens a minute. */
   rates: (workspaceId: string, keyId: string) => `{${workspaceId}}:tpm:${keyId}`,
   call: (workspaceId: string, callId: string) => `{${workspaceId}}:call:${callId}`,
   /** Ids of the pending calls, each with the session that it stands under. */

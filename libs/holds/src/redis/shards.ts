@@ -70,7 +70,7 @@ export function openShards({ urls, timeoutMs, log }: { urls: string[]; timeoutMs
   const [url = ''] = urls;
 
   function onDoubt(): void {
-    if (performance.now() - lookedAt >= DOUBT_MS) looking.now().catch(() => {}); // that a look failed is logged
+    if (performance.now() - lookedAt >= DOUBT_MS) looking.now().catch(() => {}); // the repetition logs a failed look
   }
 
   /** Every server that is known is asked: one that is cut off from the others tells what was. */

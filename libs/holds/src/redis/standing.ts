@@ -5,9 +5,9 @@ export interface Session {
 }
 
 /**
- * Where this owner stands with Redis. `session`: its pending calls are put back, so calls may be settled and sums taken over.
- * `isOpen`: those of all owners are, so calls may be admitted. `followRedis` alone grants either; whoever finds a reason for doubt
- * takes it back.
+ * This owner's state at Redis. `session`: its pending calls are put back, so calls may be settled and sums absorbed.
+ * `isOpen`: the calls of all owners are, so calls may be admitted. `followRedis` alone grants either. Any caller that
+ * has a reason for doubt revokes it.
  */
 export class Standing {
   #session: Session | undefined;
@@ -15,7 +15,7 @@ export class Standing {
   #isOpen = false;
   #onDoubt: (() => void) | undefined;
   #putBacks = 0;
-  /** What keeps calls out while this is not open, as it was seen last; for people. */
+  /** The last reason for refusing calls while this is not open, for logs. */
   lack = 'it has not been looked at yet';
   /** Share of its maxmemory that this Redis used when it was asked last; above 1 it admits nothing. 0 without a limit. */
   memoryShare = 0;
@@ -80,5 +80,5 @@ export class Standing {
   }
 }
 
-/** Where this owner stands with the Redis that a workspace is counted in; undefined while nobody serves it. */
+/** State of this owner at the Redis of a workspace's shard. Undefined while no server has the shard. */
 export type StandingOf<Part extends keyof Standing> = (workspaceId: string) => Pick<Standing, Part> | undefined;

@@ -6,8 +6,8 @@ import { toAbsorb } from '../../test/toAbsorb.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript, readScript } from '../redis/redisScript.ts';
 
-// Two routers, their calls, a ledger and a Redis that may be emptied, in any order of the steps that each takes, against a simple
-// truth. What a router has to do in order, it does in order here; what may be late or come twice, does.
+// Two routers, their calls, a ledger and a Redis that may be emptied, checked against a simple model. Each router's own
+// steps keep their order here. Late and repeated steps occur in any order.
 
 const HOLD = 1_000n;
 const CREDIT = 10_000n;
@@ -16,7 +16,7 @@ const MONTH = new Date().toISOString().slice(0, 7);
 
 let opened: OpenedRedis;
 type Scripts = Record<string, ReturnType<typeof defineScript>>;
-/** As they are, and as they are where more than one pending call is counted again in steps. */
+/** The scripts unchanged, and with a recount in steps from the second pending call on. */
 const whole: Scripts = {};
 const inSteps: Scripts = {};
 beforeAll(async () => {
@@ -49,7 +49,7 @@ interface Router {
   number: number;
 }
 
-/** What a router was told by the ledger, and under which circumstances it had asked. */
+/** A router's answer from the ledger, with the state in which the router had asked. */
 interface Answer {
   mark: string;
   router: Router;
@@ -103,7 +103,10 @@ class World {
     for (const call of this.calls) call.isExcused = true;
   }
 
-  /** As by eviction, which takes the place of its sums along: an answer that is under way then may be older than they were. */
+  /**
+   * Simulates an eviction, which also drops the place of the sums. An answer in flight may then be older than the
+   * evicted sums.
+   */
   async loseWallet(): Promise<void> {
     this.answers.length = 0;
     await opened.redis.del(redisKeys.wallet(this.workspaceId));
@@ -152,7 +155,7 @@ class World {
     if (call.charge > 0n) this.sequence += 1;
   }
 
-  /** As a sweeper does with a call whose session is over. */
+  /** Sweeps a call whose session is over, in the way of the sweeper. */
   async sweep(call: Call): Promise<void> {
     if (call.row !== 'none') return;
     const { workspaceId } = this;
@@ -199,7 +202,7 @@ class World {
     expect(answer).toEqual(mark === this.mark ? taken : ['closed', 0]);
     const isCounting = Array.isArray(answer) && answer[0] === 'counting';
     if (isCounting) this.steps += 1;
-    // It may have been listed for a put-back since.
+    // The session may have listed the call for a put-back since.
     if (mark !== this.mark || router.session !== session) return isCounting;
     for (const call of this.calls) if (call.router === router && sums.final?.includes(call.id)) call.isSpooled = false;
     return isCounting;
@@ -257,7 +260,7 @@ class World {
     return this.calls.reduce((sum, { row, charge }) => (row === 'final' ? sum + charge : sum), 0n);
   }
 
-  /** What the workspace's calls may come to: those that run their hold, those that ended their charge. */
+  /** Committed amount of the workspace's calls: the hold of running calls and the charge of ended ones. */
   get committed(): bigint {
     const amounts = this.calls.map(({ state, charge, isExcused }) =>
       isExcused ? 0n : state === 'running' ? HOLD : state === 'ended' ? charge : 0n,

@@ -67,7 +67,7 @@ async function absorb(...holds: [Hold, ...Hold[]]): Promise<void> {
   await absorber.absorbCalls([{ workspaceId, callIds: holds.map(({ callId }) => callId) }]);
 }
 
-/** What a router does that has these calls. */
+/** Puts these calls back like a router that has them. */
 async function putBack({ running = [], over = [] }: { running?: Hold[]; over?: Hold[] }): Promise<void> {
   const pending = new PendingCalls();
   for (const held of running) pending.add(held);
@@ -140,7 +140,7 @@ it('lists the keys of pending calls again where the list was lost, as soon as a 
 });
 
 it('counts nothing again for a new key or a new month of a workspace', async () => {
-  // As nothing would leave it.
+  // A wrong sum, which a recount would replace.
   await opened.redis.hset(redisKeys.wallet(workspaceId), 'held', 7_000);
   await admit();
   const month = new Date().toISOString().slice(0, 7);

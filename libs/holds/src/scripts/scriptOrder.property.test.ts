@@ -33,7 +33,7 @@ interface Model {
   state: 'absent' | 'held' | 'ended' | 'released';
   session: 'first' | 'second';
   isLoaded: boolean;
-  /** Of the last put-back. */
+  /** Number of the last put-back. */
   number: number;
 }
 
@@ -74,7 +74,7 @@ const steps = {
 } satisfies Record<string, (call: Call, model: Model) => Promise<unknown>>;
 type Step = keyof typeof steps;
 
-/** What the scripts promise. */
+/** The promise of the scripts: the state after a step. */
 function after(model: Model, step: Step): Model {
   const { state, session, isLoaded, number } = model;
   const isPending = state === 'held' || state === 'ended';
@@ -133,7 +133,7 @@ it('1,000 orders of all scripts, each run once or twice in a row, leave the pend
         }
         const { keyId, workspaceId, callId } = call.event;
         const place = { order, times };
-        // What was lost alone is counted again.
+        // A sum that was lost alone is counted again.
         await absorb(call, {});
         const sums = sumsOf(model.state, call.event);
         expect({ ...place, ...(await opened.walletOf(workspaceId)) }).toEqual({ ...place, left: AMPLE, ...sums });

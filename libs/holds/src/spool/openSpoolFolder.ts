@@ -37,9 +37,10 @@ export async function openSpoolFolder(dir: string): Promise<SpoolFolder> {
 }
 
 /**
- * The lock is `flock` on a file of the folder, whatever path, mount or container leads to it. It belongs to this process' opening
- * of that file: the command that takes it ends at once, and the kernel lets go when this process ends, however it ends. No lock
- * is ever stale. The file stays, as two processes could each lock one of the same name.
+ * Locks the folder with `flock` on a file in it, so that the lock holds over any path, mount or container. The lock
+ * belongs to this process' open file. The command that takes it ends at once, and the kernel releases it when this
+ * process ends. No lock is ever stale. The file stays, because two processes could otherwise each lock a file of that
+ * name.
  */
 function lockFolder(dir: string): number {
   // For writing: a network file system locks no other. A bare number, since a file handle that nobody keeps is closed by itself.

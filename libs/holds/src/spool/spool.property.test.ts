@@ -30,7 +30,7 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
 );
 const steps = fc.array(aStep, { minLength: 10, maxLength: 25 });
 
-/** What is known of an event whose append was taken, and of one that was refused and is appended again. */
+/** The ids of events whose append was accepted, and of refused ones, which are appended again. */
 class Owner {
   readonly taken = new Set<string>();
   readonly refused = new Set<string>();

@@ -31,7 +31,7 @@ async function openSpool(maxBytes = MAX_BYTES): Promise<{ spool: Spool; left: st
   return { spool, left: left.map(({ json }) => json) };
 }
 
-/** What is left after a crash: the former spool is never closed in order. */
+/** Reads the events left by a crash. The former spool is never closed in order. */
 const readLeft = async (): Promise<string[]> => (await openSpool()).left;
 
 const segments = async (): Promise<string[]> => (await readdir(dir)).sort();
@@ -181,7 +181,7 @@ describe('a large backlog', () => {
   });
 });
 
-/** What a file had on the disk itself when it was flushed last, by inode. */
+/** Watches flushes. Keeps the content on the disk itself at the last flush of each file, keyed by inode. */
 async function watchFlushes(): Promise<{ cutPower(): void; restore(): void }> {
   const handle = await open(dir, 'r');
   const prototype = Object.getPrototypeOf(handle) as { datasync: () => Promise<void> };

@@ -40,7 +40,7 @@ export interface SpoolOptions {
   dir: string;
   maxBytes: number;
   log: Logger;
-  /** By which id an event is released. */
+  /** Returns the id by which an event is released. */
   idOf: (json: string) => string;
 }
 
@@ -64,11 +64,12 @@ interface Append {
 }
 
 /**
- * The owner's own disk: completion events wait here until they are released. An appended event survives the process at once and
- * the machine within 50 ms; where the disk fails to flush it, it is written anew to another file, and nothing is taken before that is
- * done. Lines carry a checksum, so that a line torn by a crash is told from an event. Bounded: `isFull` says when no new call may be
- * admitted. A segment goes once all of its events are released, or the few that wait are rewritten elsewhere. While one operation of the
- * disk takes longer than a second, every append is refused.
+ * The owner's completion events on its own disk, until they are released. An appended event survives the process at
+ * once and the machine within 50 ms. If the disk fails to flush an event, the spool writes it to another file, and
+ * accepts no append before that is done. A checksum on each line tells a line torn by a crash from an event.
+ * The spool is bounded: `isFull` is true when no new call may be admitted. A segment is removed once all of its events
+ * are released, or the few that wait are rewritten elsewhere. While a disk operation takes longer than a second, the
+ * spool refuses every append.
  */
 export class Spool {
   readonly #dir: string;
@@ -85,7 +86,7 @@ export class Spool {
   #aside: number | undefined;
   /** The highest number that a segment has had, or was to have: a disk that refused one may have made its file. */
   #numbered = 0;
-  /** By the ids of events that wait. */
+  /** Waiting events by id. */
   readonly #places = new Map<string, Place>();
   #waitingBytes = 0;
   #waiting: Append[] = [];
@@ -96,7 +97,10 @@ export class Spool {
   #flushing: Promise<void> = Promise.resolve();
   /** Events, by id, that are written but may not be on the disk itself yet. */
   readonly #unflushed = new Map<string, { segment: number; json: string }>();
-  /** Nobody knows what of the segment is on the disk. The system tells so once: the next flush may succeed without what was lost. */
+  /**
+   * True after a failed flush of the segment, whose content on the disk is then unknown. The system reports that once:
+   * the next flush may succeed without the lost data.
+   */
   #hasFlushFailed = false;
   /** The segment whose waiting events are being rewritten. */
   #rewriting: number | undefined;
@@ -117,8 +121,8 @@ export class Spool {
   }
 
   /**
-   * Opens the spool in `dir`, made if missing, and reads what a former run left, in order, what was set aside last; new events go to a
-   * new segment. `idOf` says by which id an event is released.
+   * Opens the spool in `dir`, made if missing, and reads the events that a former run left, in order, those set aside
+   * last. New events go to a new segment. `idOf` returns the id by which an event is released.
    */
   static async open(options: SpoolOptions): Promise<{ spool: Spool; left: SpooledEvent[] }> {
     await mkdir(options.dir, { recursive: true, mode: 0o700 });
@@ -179,8 +183,8 @@ export class Spool {
   }
 
   /**
-   * Whether new calls must be refused: too little room left, or the disk hangs, or it refused a write a moment ago or a flush since
-   * then.
+   * Whether new calls must be refused. The reasons are too little room, a disk that hangs, a recent failure to write,
+   * and a failed flush whose events are not rewritten yet.
    */
   get isFull(): boolean {
     if (this.isHung || this.#hasFlushFailed) return true;
@@ -193,8 +197,8 @@ export class Spool {
   }
 
   /**
-   * Resolves when the event is with the operating system. Appends under way are written together. Rejects within two seconds where the
-   * disk hangs; such an event may be in the spool's files all the same, and the next process then finds it.
+   * Resolves when the operating system has the event. Concurrent appends are written together. Rejects within two
+   * seconds if the disk hangs. Such an event may still be in the spool's files, and the next process then finds it.
    */
   append(id: string, json: string): Promise<void> {
     return this.#enqueue([{ id, json }]);

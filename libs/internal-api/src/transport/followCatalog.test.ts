@@ -9,7 +9,7 @@ import type { CatalogFollower } from './followCatalog.ts';
 hastenPauses(20);
 const { followCatalog } = await import('./followCatalog.ts');
 
-/** What the catalog service answers next. */
+/** The next answer of the catalog service. */
 let answer: { status: number; body: string };
 let asked: (string | undefined)[];
 let follower: CatalogFollower<{ version: number; modelIds: string[] }>;

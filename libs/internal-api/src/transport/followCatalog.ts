@@ -19,7 +19,7 @@ export interface CatalogFollower<View> {
 export interface FollowCatalogOptions<View> {
   catalogUrl: string;
   internalHeaders: InternalHeaders;
-  /** What it throws means that the snapshot is nonsense. */
+  /** Converts a snapshot. If it throws, the follower keeps the view that it has. */
   toView: (snapshot: CatalogSnapshot) => View;
   log: Logger;
 }

@@ -108,8 +108,8 @@ const invalid = (param: string, problem: string): ApiError<InvalidRequest> =>
   new ApiError({ kind: 'invalid_request', param, problem });
 
 /**
- * Makes the words for what a handler of an API threw: 400 for a parameter or body that is none of the route's, and the faults
- * that routes declare. Undefined for everything else.
+ * Returns a function that words an error from a handler of an API. It gives 400 for an invalid parameter or body, words
+ * the declared faults of the routes, and returns undefined for any other error.
  */
 export function createFaultWording({
   routes,

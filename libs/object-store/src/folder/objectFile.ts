@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { unavailable } from '../objectStoreError.ts';
 
-/** What is kept of an object behind its bytes, in the same file: both appear and go at once. */
+/** Record of an object, stored behind its bytes in the same file, so that both appear and disappear together. */
 export interface ObjectNote {
   bytes: number;
   contentType: string;

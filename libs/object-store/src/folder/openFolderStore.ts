@@ -73,7 +73,7 @@ export async function openFolderStore({
   };
 }
 
-/** What the disk fails to do is the store's failure; what is ours already stays what it is. */
+/** Wraps disk errors in an `ObjectStoreError`. Rethrows the store's own errors unchanged. */
 async function onDisk<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -100,7 +100,7 @@ async function putFile(
     await onDisk(tidy);
     return stored;
   } catch (error) {
-    // What cannot be removed now is removed as unfinished later.
+    // A file that cannot be removed now is removed later, as an unfinished one.
     await tidy().catch(() => undefined);
     throw error;
   } finally {
@@ -182,7 +182,7 @@ function readBytes(file: FileHandle, start: number, bytes: number): Readable {
 
 async function* listFiles(store: Folder, prefix: string): AsyncGenerator<ListedObject, void> {
   for await (const { path, key, isPartial } of walkDisk(store, prefix)) {
-    // It may have been deleted meanwhile.
+    // The object may have been deleted meanwhile.
     const file = isPartial ? undefined : await openObject(path);
     if (!file) continue;
     try {

@@ -4,7 +4,7 @@ import { isObjectKey } from '../objectKey.ts';
 import { nameOfPartial } from './partialFile.ts';
 
 export interface FoundFile {
-  /** Of the object that it is, or was to become. */
+  /** Key of the object that the file is, or was to become. */
   key: string;
   path: string;
   isPartial: boolean;

@@ -11,8 +11,8 @@ import type { S3Connection } from './s3Connection.ts';
 import { toStoreError } from './toStoreError.ts';
 
 /**
- * Throws where the store lets an object be overwritten that must not be: one that does not know `If-None-Match` passes over it
- * without a word, of whole objects or of uploads. Leaves nothing behind.
+ * Throws if the store overwrites an existing object although the request has `If-None-Match`. A store that does not
+ * know this header ignores it, for whole objects or for uploads in parts. Leaves no object behind.
  */
 export async function assertWriteOnce(connection: S3Connection): Promise<void> {
   const place = { Bucket: connection.bucket, Key: `checks/${randomUUID()}/once.bin` };

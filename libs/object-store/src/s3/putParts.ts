@@ -26,7 +26,7 @@ interface ObjectPut {
   log: Logger;
   /** The object, as each request names it. */
   place: { Bucket: string; Key: string };
-  /** What is said of the object when it is begun. */
+  /** Content type and metadata of the new object. */
   about: { ContentType: string; Metadata: Record<string, string> };
   putId: string;
 }
@@ -113,8 +113,9 @@ export async function abortUpload(connection: S3Connection, upload: Upload): Pro
 }
 
 /**
- * Sends what makes the object appear. Where it fails the object may have appeared all the same: a try whose answer was lost counts,
- * and the next one finds its own object. So a failure is believed only if the object there is not this put's.
+ * Sends the request that makes the object appear. A failed request may have made it appear all the same: if the
+ * response was lost, the next try finds this put's own object. The failure therefore counts only if the object there is
+ * not this put's.
  */
 async function commit(put: ObjectPut, send: () => Promise<unknown>): Promise<void> {
   try {

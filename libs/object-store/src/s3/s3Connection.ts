@@ -76,7 +76,7 @@ function createClient(
     credentials: { accessKeyId, secretAccessKey },
     // Every store serves buckets by path; names below its host are for some alone.
     forcePathStyle: true,
-    // What is sent is signed with its hash. Checksums on top of it are unknown to many stores.
+    // Signatures include a hash of the body. Many stores do not know checksums on top of that.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     // A request that waits for leave to send its body gets a connection of its own, which nothing bounds.

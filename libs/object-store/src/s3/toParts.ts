@@ -10,7 +10,7 @@ export async function* toParts(chunks: AsyncIterable<Uint8Array>, partBytes: num
   for await (const chunk of chunks) {
     waiting.push(chunk);
     waitingBytes += chunk.byteLength;
-    // Not one that is full exactly: it may be the last.
+    // A part that is exactly full stays in the list, because it may be the last one.
     while (waitingBytes > partBytes) {
       const last = waiting.pop() as Uint8Array;
       const beforeLast = waitingBytes - last.byteLength;

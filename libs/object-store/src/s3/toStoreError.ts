@@ -1,7 +1,7 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { ObjectStoreError, type UnavailableReason, unavailable } from '../objectStoreError.ts';
 
-/** What an error of the S3 client means. A look at the head of an object that is missing has no code but 404. */
+/** Converts an error of the S3 client. A HEAD request for a missing object fails with status 404 and no code. */
 export function toStoreError(error: unknown): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error;
   if (!(error instanceof S3ServiceException)) return unavailable(toReason(error), error);

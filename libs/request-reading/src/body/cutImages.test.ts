@@ -7,7 +7,7 @@ const LIMITS = { maxTextBytes: 1_000_000 };
 const anImage = (bytes: number, type = 'image/png') =>
   `data:${type};base64,${Buffer.alloc(bytes, 'pixels').toString('base64')}`;
 
-/** What a body is read as, or the fault that it is refused with. */
+/** Returns the parsed body, or the fault of its refusal. */
 function read(text: string | Buffer): unknown {
   try {
     return toJsonBody(Buffer.from(text), LIMITS).value;
@@ -63,7 +63,7 @@ it.each<[string, string]>([
   expect(read(text)).toEqual(parsed);
 });
 
-/** What is looked at in one step ends here, within a text that begins with its media type. */
+/** Last letters of a step, within a text that begins with its media type. */
 const STEP_ENDS = [16_384, 32_768].map((letters) => 'data:image/png;base64,'.length + letters);
 it.each(STEP_ENDS.flatMap((end) => [-5, -4, -3, -2, -1, 0, 1].map((by) => end + by)))(
   'reads or refuses an image with something odd at letter %d as a parser does',

@@ -2,7 +2,7 @@ import { findDataHeader, lookAtBase64 } from '../images/decodeInlineImage.ts';
 import type { Steps } from './inSlices.ts';
 import type { JsonLiteral, JsonPath } from './scanJson.ts';
 
-/** Of shorter ones a parser makes short work. */
+/** Shorter data URLs are cheap to parse in one piece. */
 const LEAST_BYTES = 16_384;
 const LONGEST_HEADER = 300;
 /** Looked at within one step: a text of so many characters is gone with the young ones. */
@@ -21,8 +21,9 @@ interface CutText {
 }
 
 /**
- * Leaves long inline images out of a JSON text: a parser takes several times as long for one as everything else that is done to it here,
- * and nothing else is served meanwhile. Left out is only what is base64 to its end, which is the same in JSON and in UTF-8.
+ * Cuts long inline images out of a JSON text. A parser takes several times as long for one as all other steps here
+ * together, and blocks the process meanwhile. Only text that is base64 to its end is cut, because it is the same in
+ * JSON and in UTF-8.
  */
 export function* cutImages(bytes: Buffer, literals: readonly JsonLiteral[]): Steps<CutText> {
   const images: CutImage[] = [];

@@ -16,7 +16,7 @@ export function findUnsendableText(value: unknown): FoundText | undefined {
     return has && { path: [], has };
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  // By place: a list of very many elements takes ten times as long with their places as keys.
+  // Iterates over indexes, because a long list takes ten times as long with indexes as property names.
   const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
   for (const key of keys) {
     const inKey = typeof key === 'string' ? whatIsWrongWith(key) : undefined;

@@ -1,8 +1,9 @@
 /**
- * Parses a JSON text of which it is known from its bytes how many members its objects have. Where the parser does not find
- * as many, either a key stands twice in one object, for which `refuseRepeatedKey` throws, since what is checked would not be
- * what another parser reads; or V8's parser has lost one that has an escaped control character, as it now and then does,
- * depending on what it parsed before. Asked again, it finds that as a rule; undefined if not. Throws what the parser throws.
+ * Parses a JSON text whose number of members is known from its bytes. If the parser finds fewer, there are two causes.
+ * - A key is twice in one object. `refuseRepeatedKey` throws for it, because another parser may read another value than
+ * was checked.
+ * - V8's parser has lost a member whose key has an escaped control character, depending on what it parsed before.
+ * A second parse usually finds such a member. Returns undefined if it does not. Rethrows errors of the parser.
  */
 export function parseAsScanned(
   text: string,

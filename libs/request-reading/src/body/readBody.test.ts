@@ -50,7 +50,7 @@ afterAll(() => server.close());
 
 interface Posted {
   status: number | undefined;
-  /** What `readBody` gave or threw. */
+  /** Result or error of `readBody`. */
   outcome: unknown;
 }
 
@@ -86,7 +86,7 @@ it('reads a long body that comes in pieces as a parser does', async () => {
     Array.from({ length: Math.ceil(all.length / 9_973) }, (_, index) =>
       all.subarray(index * 9_973, (index + 1) * 9_973),
     );
-  // Not by `toEqual`: a difference would be too long to read.
+  // `toEqual` would print a difference too long to read.
   const isRead = ({ status, outcome: read }: Posted): boolean => status === 200 && isDeepStrictEqual(read, value);
   expect(isRead(await post([bytes]))).toBe(true);
   expect(isRead(await post(inPieces(bytes)))).toBe(true);

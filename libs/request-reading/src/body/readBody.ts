@@ -42,9 +42,15 @@ const MAX_VALUES = 100_000;
 const MAX_FIELDS = 512;
 /** Members of any one object: parsers take ten times as long for each where one has very many. */
 const MAX_FIELDS_OF_ONE = 4_096;
-/** Keys that begin with a digit or hold an escape, of all objects: such a key costs up to a microsecond where others cost a tenth. */
+/**
+ * Limit on keys of all objects that begin with a digit or have an escape. Such a key costs up to a microsecond, others
+ * a tenth of that.
+ */
 const MAX_DEAR_KEYS = 8_192;
-/** Keys of all objects among which one that stands twice is looked for, some 200 ns each; of more it is not said which one it is. */
+/**
+ * Limit on keys of all objects that are compared to find a repeated one, at some 200 ns each. Beyond the limit the
+ * error does not name the key.
+ */
 const MAX_COMPARED_KEYS = 50_000;
 /** Read of a body over its limit, so that its sender gets the answer; one without end is cut then. */
 const MAX_DROPPED_BYTES = 32 * 1_048_576;
@@ -60,9 +66,9 @@ type Room = Pick<TakenBytes, 'take' | 'refusal' | 'beginUpload'>;
 const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
 
 /**
- * Reads a request's JSON body whole. Refuses it before parsing when it is too large, compressed, too deep or of too many
- * values, so that no body blocks the process; `room` is what all bodies together may take of memory. Throws a `BodyFault`
- * (specification, Errors: always 400 on chat).
+ * Reads a request's JSON body. Refuses it before parsing if it is too large, compressed, too deep or has too many
+ * values, so that no body blocks the process. `room` limits the memory of all bodies together. Throws a `BodyFault`,
+ * which chat answers with 400.
  */
 export async function readBody(req: IncomingMessage, limits: BodyLimits, room: Room): Promise<JsonBody> {
   const { maxBytes, silenceMs = SILENCE_MS, wholeMs = WHOLE_MS } = limits;
@@ -71,7 +77,7 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: R
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
 
-  // What came with the headers is read from the connection right after them.
+  // Bytes that came with the headers are read from the connection in the next tick.
   if (!req.complete) await nextTurn();
   const pieces = takeWhole(req, { maxBytes, room }) ?? (await collect(req, { maxBytes, silenceMs, wholeMs, room }));
   if (sizeOf(pieces) > MAX_BYTES_AT_ONCE) return inSlices(readInSteps(pieces, limits));
@@ -171,7 +177,7 @@ function collect(
       // The request is there as long as its answer, and would keep them.
       resolve(chunks.splice(0));
     });
-    // That a request closes once it has been read says nothing.
+    // A request that has been read to its end also emits `close`.
     const abort = (): void => {
       if (!isOver) giveUp(refuse({ kind: 'body_aborted' }));
     };

@@ -10,7 +10,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-/** By byte, whether it begins or ends something. */
+/** 1 at each byte that begins or ends a JSON token. */
 const STRUCTURAL = new Uint8Array(256);
 for (const byte of [QUOTE, COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) STRUCTURAL[byte] = 1;
 /** How a data URL begins, in lower case. */
@@ -93,10 +93,10 @@ interface Level {
 }
 
 /**
- * Measures a JSON text by its bytes, before anything is parsed: what a parser would cost, and where the outermost
- * members lie, so that a large body is edited by copying ranges. It does not validate; a text that `JSON.parse` refuses
- * gives some shape. Strings are skipped by searching for their end, so the time is mostly that of a memory scan.
- * Stops early when a limit is passed, as the time of the rest is that of its bytes.
+ * Measures a JSON text by its bytes, before anything is parsed. The result has the cost of a parse, and the ranges of
+ * the outermost members. A caller edits a large body by copying ranges.
+ * It does not validate. A text that `JSON.parse` refuses gives some shape. It skips strings by searching for their end,
+ * so it takes about as long as a memory scan. It stops early at a limit, because the rest takes time by its bytes.
  */
 export const scanJson = (bytes: Buffer, limits: ScanLimits, kept?: readonly KeptPath[]): JsonShape =>
   atOnce(scanInSteps(bytes, limits, kept));

@@ -30,10 +30,11 @@ class Mismatch extends Error {
 }
 
 /**
- * Makes a function that reads a parsed body through a schema: what it returns is made anew, of the fields that the schema
- * names and no other. It throws `invalid_request` with the first thing wrong and its place (`messages[0].content`), and
- * stops there: zod itself would go on and collect every problem, which is how a small body could hold up the process.
- * A value is looked at once, so the time is that of the values there are up to the first problem.
+ * Makes a function that reads a parsed body through a schema. The function returns a new value, which has only the
+ * fields of the schema.
+ * It throws `invalid_request` with the first problem and its path (`messages[0].content`), and stops there. Zod itself
+ * collects every problem, so a small body could block the process. It visits a value once, so it takes time by the
+ * number of values up to the first problem.
  */
 export function createFieldReader<Schema extends z.ZodType>(schema: Schema): (value: unknown) => z.output<Schema> {
   const read = compile(schema);
@@ -197,7 +198,7 @@ const mismatch = (
   { path = [], isOfWrongKind = true }: { path?: PropertyKey[]; isOfWrongKind?: boolean } = {},
 ): Mismatch => new Mismatch(problem, { path, isOfWrongKind });
 
-/** What went wrong with the value under a key, as whoever holds that value sees it. */
+/** Adds a key to the path of an error, as the value around it sees the error. */
 function below(key: PropertyKey, error: unknown): unknown {
   if (error instanceof Mismatch) error.path.unshift(key);
   return error;

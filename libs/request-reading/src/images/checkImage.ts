@@ -12,8 +12,9 @@ const MAX_PIXELS = 50_000_000;
 export const findFormat = (bytes: Buffer): ImageFormat | undefined => FORMATS.find(({ matches }) => matches(bytes));
 
 /**
- * The media type of a PNG, JPEG, WebP or GIF, by its own bytes. Throws an `ImageError` for anything else, for a file that is
- * not whole, and for a picture of more than 50 megapixels: a few bytes can announce one that no engine could hold.
+ * Returns the media type of a PNG, JPEG, WebP or GIF by its bytes. Throws an `ImageError` for any other file, for an
+ * incomplete one, and for an image of more than 50 megapixels. A few bytes can announce an image that no engine could
+ * hold.
  */
 export function checkImage(bytes: Buffer): ImageFormat['mimeType'] {
   const format = findFormat(bytes);

@@ -21,11 +21,11 @@ export interface ImageLoaderOptions {
 
 export interface ImageLoader {
   /**
-   * Checks the inline images of a call and fetches the others, each address once, and all at once where there are slots for
-   * them. Gives `data:` URLs by the addresses as the client wrote them. Throws an `ImageError`, also where the call's images
-   * together are more than there is room for at all; `key_bound_reached` when their turn did not come because the workspace
-   * has too many on their way, `no_room_for_body` when it did not come because all others have; either when memory is short;
-   * or what `signal` is aborted with.
+   * Checks the inline images of a call and fetches the others, each address once, and in parallel as far as there are
+   * slots. Returns `data:` URLs by the addresses in the client's request.
+   * Throws an `ImageError`, also if the call's images exceed the limit together. Throws `key_bound_reached` if a slot
+   * did not come in time because of this workspace's fetches, and `no_room_for_body` if it was because of others.
+   * Throws either if memory is short. Rethrows the reason of an aborted `signal`.
    */
   load(
     urls: readonly string[],
@@ -40,7 +40,7 @@ export function createImageLoader({ privateHosts, resolve, times, limits }: Imag
       const distinct = [...new Set(urls)];
       for (const url of distinct) {
         if (!isInline(url)) continue;
-        // What else goes on would wait for several.
+        // Yields before each large image, so that other requests do not wait for several.
         if (url.length > MAX_LENGTH_AT_ONCE) await nextTurn();
         checkImage(lookAtInlineImage(url));
       }

@@ -38,14 +38,14 @@ export function lookAtInlineImage(url: string): Buffer {
 }
 
 /**
- * What is only looked at is decoded into these bytes, as large as the largest of it so far: the collector is driven by what is
- * allocated, and some megabytes for each image have it stop the process at every second one.
+ * Buffer for images that are decoded only to be checked, as large as the largest so far. Fresh buffers of some
+ * megabytes for each image would make the garbage collector stop the process at every second image.
  */
 let scratch = Buffer.allocUnsafeSlow(16_384);
 
 /**
- * What a text stands for that is base64 and nothing else, with its padding, in memory that the next call writes over; undefined
- * for every other one.
+ * Decodes a text that is base64 with padding and nothing else, into memory that the next call overwrites. Returns
+ * undefined for any other text.
  */
 export function lookAtBase64(text: string): Buffer | undefined {
   if (scratch.length < text.length) scratch = Buffer.allocUnsafeSlow(text.length);

@@ -12,7 +12,10 @@ export interface FetchTimes {
 
 /** The fetches of one call. */
 export interface FetchTurns {
-  /** Runs a fetch when there is a slot for it, and anew in its next turn when it lost the slot: its image is not to blame. */
+  /**
+   * Runs a fetch when a slot is free. Repeats it in its next turn if the fetch loses the slot, because its image is not
+   * to blame.
+   */
   run<Result>(fetch: (slot: Pick<FairSlot, 'signal' | 'heard'>) => Promise<Result>): Promise<Result>;
   /** Ends what still runs or waits. */
   close(): void;

@@ -32,8 +32,8 @@ export function followRedirect(from: URL, location: string): URL {
 }
 
 /**
- * The IP addresses that may be dialled for a URL: every answer has to be a public unicast address and the port its
- * scheme's own, unless host and port are among `privateHosts`. Throws an `ImageError`.
+ * Returns the IP addresses that may be dialled for a URL. Every resolved address has to be a public unicast one, and
+ * the port has to be the scheme's own. Hosts and ports in `privateHosts` are exempt. Throws an `ImageError`.
  */
 export async function findDialledAddresses(
   url: URL,

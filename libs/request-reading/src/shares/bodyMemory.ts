@@ -59,8 +59,8 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
   }
 
   /**
-   * A key may have as much as it leaves for others. One alone gets half of the memory, the next half of the rest, and so on:
-   * there is always room for somebody new (a dynamic threshold, as switches share a buffer between their ports).
+   * A key may have as much as it leaves free. A single key gets half of the memory, the next one half of the rest, and
+   * so on. There is always room for a new key. Switches share a buffer between their ports by this dynamic threshold.
    */
   const fits = (ofKey: number, inAll: number): boolean => ofKey <= limit - inAll;
 
@@ -68,8 +68,9 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
   const isCause = (ofKey: number, inAll: number): boolean => ofKey * 2 > inAll;
 
   /**
-   * The upload that has stood still for longest, of those that hold enough to be worth it. A key that is the cause itself
-   * gets back its own alone: else one could have those of all slow lines ended by taking as much as it may.
+   * Finds the upload that has been idle for longest, among those that hold enough memory. A key that is the cause
+   * itself gives up only its own uploads. Otherwise a key could end all slow uploads by taking as much memory as it
+   * may.
    */
   function findStill(keyId: string, bytes: number): Upload | undefined {
     const isOwnDoing = isCause((takenByKey.get(keyId) ?? 0) + bytes, taken + bytes);

@@ -64,9 +64,10 @@ interface Holding {
 }
 
 /**
- * Slots for work under way that belong to all, shared max-min fairly, first between workspaces and then between the keys of
- * one: what comes free goes to whoever has least. Where work gives way, whoever has fewer than another by two takes one of the
- * other's at once. So what hangs holds a slot only as long as nobody with fewer wants it, and any of `inAll` workspaces has a
+ * Slots for concurrent work, shared max-min fairly, first between workspaces and then between the keys of one. A free
+ * slot goes to the owner with the fewest. If work gives way, an owner with two slots fewer than another takes one of
+ * the other's slots at once.
+ * Stuck work therefore holds a slot only until an owner with fewer slots needs it. Any of `inAll` workspaces can have a
  * slot at once, whatever the others do.
  */
 export function createFairSlots({
@@ -75,10 +76,10 @@ export function createFairSlots({
   givesWay,
   nowMs = () => performance.now(),
 }: FairSlotsOptions): FairSlots {
-  /** By workspace, of those that have any. */
+  /** Slots in use, by workspace. */
   const holdings = new Map<string, Holding>();
   let taken = 0;
-  /** By key, each in the order they came. The key served last stands last. */
+  /** Waiting work by key, in the order of arrival. The key served last is the last entry. */
   const waiting = new Map<string, Waiting[]>();
 
   const sizeOfWorkspace = ({ workspaceId }: SlotOwner) => holdings.get(workspaceId)?.size ?? 0;

@@ -25,8 +25,8 @@ export interface KeyAllowance {
 }
 
 /**
- * A bucket for each key, refilled continuously, for work that ends in a refusal: that takes nothing of a key's
- * limits, so without a bucket of its own one could cause as much of it as it likes.
+ * Limits the work that one key may cause with refused requests: a bucket for each key, refilled continuously. Refused
+ * requests do not count toward the key's limits, so without this bucket a key could cause any amount of it.
  */
 export function createKeyAllowance({
   bound,

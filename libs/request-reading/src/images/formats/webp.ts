@@ -55,7 +55,7 @@ const MEASURES: Record<string, (data: Buffer) => ImageSize | undefined> = {
   },
   VP8X: (data) =>
     data.length >= 10 ? { width: data.readUIntLE(4, 3) + 1, height: data.readUIntLE(7, 3) + 1 } : undefined,
-  // Where a frame lies, in steps of two pixels, and how large it is.
+  // Offset of a frame in steps of two pixels, and its size.
   ANMF: (data) =>
     data.length >= 16
       ? {
