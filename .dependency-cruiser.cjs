@@ -134,7 +134,7 @@ module.exports = {
       ['organizations'],
       ['identity'],
       ['mail'],
-      ['audit', 'jobs'],
+      ['audit', 'jobs', 'feed'],
       ['database'],
     ]),
     ...layers('services/usage-ledger/src', [

@@ -96,6 +96,8 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     // Browsers keep a session of `localhost` over plain http, and of no other such address.
     ACCOUNT_ORIGIN: `http://localhost:${ports.services['control-plane'].port}`,
     TRUSTED_HOPS: '0',
+    // Ten dollars, so that a workspace made in the browser serves its first calls.
+    WELCOME_CREDIT_NANO_USD: '10000000000',
     SMTP_URL: 'smtp://127.0.0.1:1025',
     MAIL_FROM: 'Turnpike <no-reply@turnpike.localhost>',
   }),

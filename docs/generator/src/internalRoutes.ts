@@ -1,5 +1,6 @@
 import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import type { InternalApi, InternalRoute } from '@turnpike/internal-api/internalApi';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
@@ -7,7 +8,7 @@ import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { formatRows } from './formatReference.ts';
 
-const APIS: InternalApi[] = [authApi, catalogApi, modelRouterApi, usageLedgerApi, mediaJobsApi];
+const APIS: InternalApi[] = [authApi, catalogApi, modelRouterApi, usageLedgerApi, mediaJobsApi, controlPlaneApi];
 const HEAD = ['caller → callee', 'route on the internal listener', 'body → answer', 'promise'];
 
 /** Every route between the services as one Markdown table. */

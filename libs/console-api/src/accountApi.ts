@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { type Right, ROLES } from './roles.ts';
 
 /**
- * Who may use a route: `anyone`; a signed-in user (`session`); a member of the organization in the path whose role has a right. `recent`
+ * Access to a route: `anyone`; a signed-in user (`session`); a member of the organization in the path whose role has a right. `recent`
  * asks that the user proved who they are within the last 10 minutes.
  */
 export type Access =

@@ -67,6 +67,13 @@ export function internalCallerOf(res: Response): string {
   return user === undefined ? service : `${service}:${user}`;
 }
 
+/** Returns the scope of a sender behind the internal guard: `us`, `eu`, or `global`. */
+export function internalScopeOf(res: Response): string {
+  const principal = principalOf(res);
+  if (principal.kind !== 'fleet') throw new Error('the route has no internal guard');
+  return (principal as FleetPrincipal).scope;
+}
+
 /** The answers to what guards of the fleet throw. */
 const REFUSALS: Record<string, WireError> = {
   invalid_internal_token: flat(401, 'invalid_internal_token', { message: 'This route serves the fleet only.' }),

@@ -1,9 +1,9 @@
-import type { InternalService } from '@turnpike/config/services';
+import type { GlobalService, InternalService } from '@turnpike/config/services';
 import type { z } from 'zod';
 
 /** A service with internal routes, by the name that tokens for it bear. */
-export type Callee = InternalService;
-export type Caller = Callee | 'operator';
+export type Callee = InternalService | GlobalService;
+export type Caller = InternalService | 'operator';
 
 /** How a refusal is said: `{error: <the fault's name>, message}` under this status. */
 export interface FaultWording {
@@ -49,15 +49,18 @@ export interface InternalRoute extends ApiRoute {
 }
 
 /** The internal routes of one service, by what they do. */
-export interface InternalApi<Routes extends Record<string, InternalRoute> = Record<string, InternalRoute>> {
-  service: Callee;
+export interface InternalApi<
+  Routes extends Record<string, InternalRoute> = Record<string, InternalRoute>,
+  Service extends Callee = Callee,
+> {
+  service: Service;
   routes: Routes;
 }
 
-export const defineApi = <const Routes extends Record<string, InternalRoute>>(
-  service: Callee,
+export const defineApi = <const Routes extends Record<string, InternalRoute>, Service extends Callee>(
+  service: Service,
   routes: Routes,
-): InternalApi<Routes> => ({ service, routes });
+): InternalApi<Routes, Service> => ({ service, routes });
 
 type FieldsOf<Message> = Message extends `${string}{${infer Field}}${infer Rest}` ? Field | FieldsOf<Rest> : never;
 

@@ -38,7 +38,7 @@ describe('a token between services', () => {
   it('names the person behind the operator', async () => {
     const token = await tokenOf({ key: fleet.keyOf('operator'), user: 'alice' });
     const read = createTokenVerifier({ audience: 'us/auth', keys: fleet.publicKeys, now: () => NOW });
-    expect(await read(token, ROUTE)).toEqual({ service: 'operator', user: 'alice' });
+    expect(await read(token, ROUTE)).toEqual({ service: 'operator', scope: 'us', user: 'alice' });
   });
 
   it('cannot be made for another service, or by another region', async () => {

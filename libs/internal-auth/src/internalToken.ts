@@ -1,4 +1,5 @@
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
+import { GLOBAL_SERVICES } from '@turnpike/config/services';
 import { jwtVerify, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { CLOCK_SKEW_MS, isInForce, LIFETIME_MS } from './expiry.ts';
@@ -44,7 +45,7 @@ export function createTokenIssuer({
     const token = await new SignJWT({ route, ...(user !== undefined && { sub: user }) })
       .setProtectedHeader({ alg: ALGORITHM, kid: id, typ: TYPE })
       .setIssuer(issuer)
-      .setAudience(`${scope}/${service}`)
+      .setAudience(`${isGlobal(service) ? 'global' : scope}/${service}`)
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + LIFETIME_MS / 1_000)
       .sign(privateKey);
@@ -61,10 +62,14 @@ export function createTokenIssuer({
   };
 }
 
+const isGlobal = (service: string): boolean => GLOBAL_SERVICES.some((name) => name === service);
+
 /** The sender of a call. */
 export interface InternalCaller {
   /** Without its scope: `auth`, `operator`. */
   service: string;
+  /** The region that the sender serves, or `global`. */
+  scope: string;
   /** The person who uses the operator's key. */
   user: string | undefined;
 }
@@ -108,7 +113,8 @@ export function createTokenVerifier({
       },
     );
     if (issuer === undefined || payload.iss !== issuer) throw new Error('the key is of another issuer');
-    const caller = { service: issuer.slice(issuer.indexOf('/') + 1), user: payload.sub };
+    const [scope = '', service = ''] = issuer.split('/');
+    const caller = { service, scope, user: payload.sub };
     return { caller, route: payload.route, expiresAt: Number(payload.exp) * 1_000 };
   }
 

@@ -8,7 +8,8 @@ GRANT USAGE ON SCHEMA public, pgboss TO :service_role;
 
 GRANT SELECT, INSERT, UPDATE ON account_user, organization, workspace, invitation, mail TO :service_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON user_email, identity, session, ceremony, member TO :service_role;
-GRANT SELECT, INSERT ON audit TO :service_role;
+GRANT SELECT, INSERT ON audit, feed TO :service_role;
+GRANT SELECT ON feed_epoch TO :service_role;
 
 -- The job queue.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO :service_role;

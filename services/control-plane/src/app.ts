@@ -1,12 +1,16 @@
+import type { SigningKey } from '@turnpike/config/internalKeys';
+import { regionSchema } from '@turnpike/config/region';
 import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
-import { admit, type Guard, openGuard, principalOf } from '@turnpike/http-service/guard';
+import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
+import type { RouteTable } from '@turnpike/http-service/serviceApps';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
-import { createFaultWording, createRequestReader } from '@turnpike/internal-api/transport/serveApi';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import { createFaultWording, createRequestReader, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { flat } from '@turnpike/public-api/wireError';
@@ -19,6 +23,8 @@ import express, {
   type Response,
 } from 'express';
 import type { Origin } from './audit/audit.ts';
+import type { Db } from './database/openDatabase.ts';
+import { readPage } from './feed/feed.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
 import { createGuard, REFUSALS } from './routes/guards.ts';
@@ -116,3 +122,25 @@ async function endSignIn(dependencies: AppDependencies, req: Request, res: Respo
     return `/sign-in?error=${error.reason}`;
   }
 }
+
+/** The routes for the regions. A service of a region reads the feed of that region alone, whatever it asks for. */
+export const listInternalRoutes = ({
+  db,
+  signingKey,
+  internalGuard,
+}: {
+  db: Db;
+  signingKey: SigningKey;
+  internalGuard: Guard;
+}): RouteTable => ({
+  routes: serveApi(controlPlaneApi, {
+    guard: internalGuard,
+    handlers: {
+      async readFeed({ params: { after } }, res) {
+        const region = regionSchema.parse(internalScopeOf(res));
+        return { page: await readPage(db, { region, after }, signingKey) };
+      },
+    },
+  }),
+  toWireError: createFaultWording(controlPlaneApi),
+});

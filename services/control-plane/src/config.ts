@@ -1,5 +1,6 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { databaseUrlSchema } from '@turnpike/config/sharedSettings';
+import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { providersSchema } from './identity/providers.ts';
 
@@ -21,6 +22,10 @@ export const configSchema = z.object({
   OIDC_PROVIDERS: providersSchema.default([]),
   /** The mail server: `smtp://` or `smtps://`, with user and password where it wants them. */
   SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// address' }),
+  /**
+   * Credit of the first workspace that a user makes, in nano-dollars. Unset: a workspace answers 402 until money is paid in.
+   */
+  WELCOME_CREDIT_NANO_USD: nonNegativeNanoUsdSchema.optional(),
   /** The sender of every mail: `Turnpike <no-reply@example.com>`. */
   MAIL_FROM: z.string().min(3),
 });

@@ -2,7 +2,7 @@ import { startService } from '@turnpike/http-service/startService';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
-import { createApp } from './app.ts';
+import { createApp, listInternalRoutes } from './app.ts';
 import { configSchema } from './config.ts';
 import { openDatabase } from './database/openDatabase.ts';
 import { removeOverdueCeremonies } from './identity/ceremonies.ts';
@@ -20,7 +20,7 @@ const CLEAN_MS = 3_600_000;
 startService({
   name: 'control-plane',
   schema: configSchema,
-  async open({ config, log, telemetry, shutdown }) {
+  async open({ config, log, telemetry, shutdown, internalGuard }) {
     const { DATABASE_URL: databaseUrl, ACCOUNT_ORIGIN: accountOrigin } = config;
     await untilDatabaseAnswers({ service: 'control-plane', databaseUrl, say: (line) => log.warn(line) });
     const db = openDatabase(databaseUrl);
@@ -46,16 +46,20 @@ startService({
       outbox,
       providers: config.OIDC_PROVIDERS.map((settings) => new Provider(settings)),
       accountOrigin,
+      welcomeCredit:
+        config.WELCOME_CREDIT_NANO_USD === undefined ? undefined : { nanoUsd: config.WELCOME_CREDIT_NANO_USD },
       byAddress: createThrottle(BY_ADDRESS),
       byMailbox: createThrottle(BY_MAILBOX),
       trustedHops: config.TRUSTED_HOPS,
       log,
       telemetry,
+      signingKey: config.INTERNAL_SIGNING_KEY,
+      internalGuard,
     };
   },
   routes: (dependencies) => ({
     public: createApp(dependencies),
-    internal: { routes: [], toWireError: () => undefined },
+    internal: listInternalRoutes(dependencies),
     readinessChecks: { postgres: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true) },
   }),
 });

@@ -6,7 +6,7 @@ import { ACCOUNT_ORIGIN, type Browser, startAccount, type TestAccount } from './
 const ROUTES = Object.entries<AccountRoute>(accountApi.routes);
 const GUARDED = ROUTES.filter(([, { access }]) => access.of !== 'anyone');
 const OF_MEMBERS = ROUTES.filter(([, { access }]) => access.of === 'member');
-/** What guards answer with; a body or an id that is wrong is refused behind them. */
+/** The refusals of guards. A wrong body or id is refused behind them. */
 const GUARD_ERRORS = ['no_session', 'foreign_origin', 'step_up_required', 'organization_not_found', 'right_missing'];
 
 let account: TestAccount;
@@ -38,7 +38,7 @@ async function ask(
   return GUARD_ERRORS.includes(body.error) ? body.error : 'let in';
 }
 
-/** Not the routes that, asked with nothing, do something all the same. */
+/** Leaves out the routes that, asked with nothing, do something all the same. */
 const isHarmless = ([name]: [string, AccountRoute]): boolean => !['signOut', 'leaveOrganization'].includes(name);
 
 describe.each(OF_MEMBERS.filter(isHarmless))('%s', (_, route) => {

@@ -55,7 +55,7 @@ export async function startAccount({
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
 }: {
   providers?: ProviderSettings[];
-  /** Of sign-ins and mails; many where a test is about something else. */
+  /** The limits of sign-ins and mails; high where a test is about something else. */
   limits?: { requestsPerMinute: number; burst: number };
 } = {}): Promise<TestAccount> {
   const postgres = await openPostgres();
@@ -96,6 +96,7 @@ export async function startAccount({
     outbox,
     providers: providers.map((settings) => new Provider(settings)),
     accountOrigin: ACCOUNT_ORIGIN,
+    welcomeCredit: { nanoUsd: 5_000_000_000n },
     byAddress: throttle(),
     byMailbox: throttle(),
     trustedHops: 0,

@@ -1,3 +1,4 @@
+import type { InternalService } from '@turnpike/config/services';
 import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { InternalApi } from '@turnpike/internal-api/internalApi';
@@ -25,7 +26,7 @@ export function createServices(
   { user, onChange }: { user: string; onChange: () => void },
 ): Services {
   const internalHeaders = createTokenIssuer({ key: signingKey, user });
-  const toClient = <Api extends InternalApi>(api: Api) =>
+  const toClient = <Api extends InternalApi & { service: InternalService }>(api: Api) =>
     createClient(api, {
       url: urls[api.service],
       internalHeaders,

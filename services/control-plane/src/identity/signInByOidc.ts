@@ -19,7 +19,7 @@ const CEREMONY_MINUTES = 10;
 export const RETURN_PATH = '/account/sign-in/oidc/return';
 const MAX_NAME_LENGTH = 200;
 
-/** What an identity provider says of a user. Fields of other types count as absent. */
+/** The claims of an identity provider about a user. Fields of other types count as absent. */
 const claimsSchema = z.object({
   iss: z.string(),
   sub: z.string(),
@@ -55,8 +55,8 @@ interface Dependencies {
 }
 
 /**
- * Begins a sign-in at a provider. Returns the page to go to, and the secret for a cookie that ties the ceremony to this browser:
- * otherwise somebody could be signed in as somebody else by a link.
+ * Begins a sign-in at a provider. Returns the page to go to, and the secret for a cookie that ties the ceremony to this browser.
+ * Without the cookie, a link could sign a user in as somebody else.
  */
 export async function beginOidc(
   { db, providers, accountOrigin }: Dependencies,

@@ -114,8 +114,8 @@ export async function withdrawInvitation(
 }
 
 /**
- * Makes the user a member. An invitation is taken once, in time, by a user who has proved to read the invited address, while the inviter
- * may still give that role. Everything else is one refusal.
+ * Makes the user a member. An invitation is taken once, in time, by a user who has proved to read the invited address. The inviter must
+ * still be allowed to give that role. Everything else is one refusal.
  */
 export async function acceptInvitation(db: Db, { token, userId }: { token: string; userId: string }, origin: Origin) {
   return db.$transaction(async (tx) => {

@@ -32,7 +32,7 @@ export async function listMembers(db: Db, organizationId: string) {
 }
 
 /**
- * Reads the roles of the acting member and of the one to be changed, and locks both rows: a role that was taken away meanwhile changes
+ * Reads the roles of the acting member and of the one to be changed, and locks both rows. A role that was taken away meanwhile changes
  * nothing any more.
  */
 async function lockRoles(

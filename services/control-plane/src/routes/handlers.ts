@@ -23,7 +23,7 @@ import {
   listOrganizations,
   renameOrganization,
 } from '../organizations/organizations.ts';
-import { createWorkspace, listWorkspaces } from '../organizations/workspaces.ts';
+import { createWorkspace, listWorkspaces, type WelcomeCredit } from '../organizations/workspaces.ts';
 import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookies.ts';
 import type { MemberPrincipal, UserPrincipal } from './guards.ts';
 
@@ -32,6 +32,7 @@ export interface HandlerDependencies {
   outbox: Outbox;
   providers: Provider[];
   accountOrigin: string;
+  welcomeCredit: WelcomeCredit;
   /** Sign-ins and mails by the client's address. */
   byAddress: Throttle;
   /** Mails by the address that they go to. */
@@ -172,7 +173,7 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       acceptInvitation(db, { token, userId }, origin),
 
     listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
-    createWorkspace: async ({ body, who, origin }) => createWorkspace(db, { ...who, ...body }, origin),
+    createWorkspace: async ({ body, who, origin }) => createWorkspace(dependencies, { ...who, ...body }, origin),
     listAudit: async ({ params: { before }, who }) => listAudit(db, who.organizationId, before),
   };
 }

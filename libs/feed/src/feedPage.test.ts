@@ -1,0 +1,125 @@
+import { describe, expect, it } from '@jest/globals';
+import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
+import { CompactSign } from 'jose';
+import { type FeedPage, PAGE_ENTRIES, signPage, verifyPage } from './feedPage.ts';
+import { applyAll, type Cursor } from './followFeed.ts';
+
+const KEY = generateSigningKey('global/control-plane');
+const REGIONAL = generateSigningKey('us/auth');
+const keys = publicKeysSchema.parse([KEY, REGIONAL].map(toPublicKey).join(','));
+const key = signingKeySchema.parse(KEY);
+
+const aCredit = (seq: number) => ({
+  kind: 'credit' as const,
+  seq,
+  credit_id: `c${seq}`,
+  workspace_id: 'ws_1',
+  nano_usd: '5',
+  note: '',
+});
+const aPage = (fields: Partial<Parameters<typeof signPage>[0]> = {}) => ({
+  region: 'us' as const,
+  epoch: 'e1',
+  after: 0,
+  last: 2,
+  entries: [aCredit(1), aCredit(2)],
+  ...fields,
+});
+const verify = (signed: string, fields: { region?: 'us' | 'eu'; after?: number } = {}) =>
+  verifyPage(signed, { keys, region: 'us', after: 0, ...fields });
+
+it('gives back what the control plane signed, amounts as integers', async () => {
+  const page = await verify(await signPage(aPage(), key));
+  expect(page).toEqual({ ...aPage(), entries: aPage().entries.map((entry) => ({ ...entry, nano_usd: 5n })) });
+});
+
+describe('refuses a page', () => {
+  it('of another key', async () => {
+    const foreign = signingKeySchema.parse(generateSigningKey('global/control-plane'));
+    await expect(verify(await signPage(aPage(), foreign))).rejects.toThrow();
+  });
+  it('that a service of a region signed', async () => {
+    await expect(verify(await signPage(aPage(), signingKeySchema.parse(REGIONAL)))).rejects.toThrow('no key of global');
+  });
+  it('with a changed byte, wherever it is', async () => {
+    const signed = await signPage(aPage(), key);
+    for (let place = 0; place < signed.length; place += 7) {
+      const other = signed[place] === 'A' ? 'B' : 'A';
+      const changed = `${signed.slice(0, place)}${other}${signed.slice(place + 1)}`;
+      // The last characters have bits that no byte needs.
+      await expect(verify(changed).then(({ epoch }) => epoch)).rejects.toThrow();
+    }
+  });
+  it('of another region', async () => {
+    await expect(verify(await signPage(aPage({ region: 'eu' }), key))).rejects.toThrow('of the region eu');
+  });
+  it('of another place', async () => {
+    await expect(verify(await signPage(aPage(), key), { after: 2 })).rejects.toThrow('begins behind 0');
+  });
+  it.each([[[aCredit(2)]], [[aCredit(1), aCredit(3)]], [[aCredit(2), aCredit(1)]]])(
+    'that leaves out an entry or has them in another order',
+    async (entries) => {
+      await expect(verify(await signPage(aPage({ entries }), key))).rejects.toThrow('leaves out');
+    },
+  );
+  it('with an entry that it does not know', async () => {
+    const entries = [{ ...aCredit(1), kind: 'gift' }] as unknown as ReturnType<typeof aCredit>[];
+    await expect(verify(await signPage(aPage({ entries }), key))).rejects.toThrow();
+  });
+  it('that is another kind of token of the same key', async () => {
+    const token = await new CompactSign(new TextEncoder().encode(JSON.stringify(aPage())))
+      .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'console+jwt' })
+      .sign(key.privateKey);
+    await expect(verify(token)).rejects.toThrow('not turnpike-feed');
+  });
+});
+
+describe('applies', () => {
+  /** A service that applies entries to a list, and a control plane with some. */
+  function aRegion({ entries = 3, epoch = 'e1' }: { entries?: number; epoch?: string } = {}) {
+    const cursor: Cursor = { epoch: null, seq: 0 };
+    const applied: number[] = [];
+    const plane = { epoch, all: Array.from({ length: entries }, (_, index) => aCredit(index + 1)) };
+    return {
+      cursor,
+      applied,
+      plane,
+      run: () =>
+        applyAll(
+          {
+            keys,
+            region: 'us',
+            readCursor: async () => ({ ...cursor }),
+            apply: async (page: FeedPage) => {
+              applied.push(...page.entries.map(({ seq }) => seq));
+              Object.assign(cursor, { epoch: page.epoch, seq: page.entries.at(-1)?.seq });
+            },
+          },
+          async (after) => {
+            const { epoch, all } = plane;
+            const entries = all.slice(after, after + PAGE_ENTRIES);
+            return signPage(aPage({ epoch, after, last: all.length, entries }), key);
+          },
+        ),
+    };
+  }
+  const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+  it('every page there is, each entry once', async () => {
+    const region = aRegion({ entries: 2 * PAGE_ENTRIES + 1 });
+    await region.run();
+    await region.run();
+    expect(region.applied).toEqual(upTo(2 * PAGE_ENTRIES + 1));
+  });
+
+  it('nothing of an account database that lost entries, or that has another epoch', async () => {
+    const region = aRegion();
+    await region.run();
+    region.plane.all = region.plane.all.slice(0, 2);
+    await expect(region.run()).rejects.toThrow('ends at 2, before 3');
+    region.plane.all = upTo(9).map(aCredit);
+    region.plane.epoch = 'e2';
+    await expect(region.run()).rejects.toThrow('of the epoch e2, after e1');
+    expect(region.applied).toEqual([1, 2, 3]);
+  });
+});

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
+import { verifyPage } from '@turnpike/feed/feedPage';
+import { readPage, tell } from '../src/feed/feed.ts';
+import { startAccount, type TestAccount } from './startAccount.ts';
+
+const KEY = generateSigningKey('global/control-plane');
+const keys = publicKeysSchema.parse(toPublicKey(KEY));
+
+let account: TestAccount;
+beforeAll(async () => {
+  account = await startAccount();
+});
+afterAll(() => account.stop());
+
+async function read(region: 'us' | 'eu', after = 0) {
+  const signed = await readPage(account.db, { region, after }, signingKeySchema.parse(KEY));
+  return verifyPage(signed, { keys, region, after });
+}
+
+it('tells a region of its workspaces and their credit to begin with, once a user, and no other region', async () => {
+  const person = await account.signIn('founder@example.com');
+  const ids = [];
+  for (const [name, region] of [
+    ['First', 'us'],
+    ['Second', 'us'],
+    ['Third', 'eu'],
+  ] as const) {
+    const { body } = await person.post('/account/organizations', { name });
+    const path = `/account/organizations/${body.organization_id}/workspaces`;
+    ids.push((await person.post(path, { region, name })).body.workspace_id);
+  }
+  expect((await read('us')).entries).toEqual([
+    expect.objectContaining({ kind: 'workspace', workspace_id: ids[0], status: 'active', version: 1 }),
+    expect.objectContaining({ kind: 'credit', workspace_id: ids[0], nano_usd: 5_000_000_000n }),
+    expect.objectContaining({ kind: 'workspace', workspace_id: ids[1], status: 'not_provisioned' }),
+  ]);
+  expect((await read('eu')).entries).toEqual([expect.objectContaining({ workspace_id: ids[2], seq: 1 })]);
+});
+
+it('skips no entry for a reader, whoever writes at once and whatever is rolled back', async () => {
+  const { last: begin } = await read('eu');
+  const entry = (index: number) => ({
+    kind: 'credit' as const,
+    credit_id: `c${index}`,
+    workspace_id: 'ws_1',
+    nano_usd: '1',
+    note: '',
+  });
+  let isOver = false;
+  const seen: string[] = [];
+  const reader = (async () => {
+    let after = begin;
+    for (;;) {
+      const wasOver = isOver;
+      const { entries } = await read('eu', after);
+      for (const each of entries) if (each.kind === 'credit') seen.push(each.credit_id);
+      after += entries.length;
+      if (wasOver && entries.length === 0) return;
+    }
+  })();
+  const writes = Array.from({ length: 200 }, (_, index) =>
+    account.db.$transaction(
+      async (tx) => {
+        await tell(tx, 'eu', entry(index));
+        if (index % 10 === 0) throw new Error('rolled back');
+      },
+      { maxWait: 60_000, timeout: 60_000 },
+    ),
+  );
+  const outcomes = await Promise.allSettled(writes);
+  isOver = true;
+  await reader;
+  const told = outcomes.flatMap(({ status }, index) => (status === 'fulfilled' ? [`c${index}`] : []));
+  expect(told.length).toBe(180);
+  expect(seen.toSorted()).toEqual(told.toSorted());
+});
+
+it('lets nobody change what a region was told', async () => {
+  await expect(account.db.feed.deleteMany({})).rejects.toThrow(/permission denied/);
+});
