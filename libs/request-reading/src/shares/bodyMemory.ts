@@ -1,4 +1,4 @@
-import { Roster } from '@turnpike/lifecycle/roster';
+import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../faults/bodyFault.ts';
 import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
@@ -49,7 +49,7 @@ interface Upload {
 export function createBodyMemory(limit: number, nowMs = () => performance.now()): BodyMemory {
   let taken = 0;
   const takenByKey = new Map<string, number>();
-  const uploads = new Roster<Upload>();
+  const uploads = new OrderedSet<Upload>();
 
   function add(keyId: string, bytes: number): void {
     taken += bytes;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Roster } from '@turnpike/lifecycle/roster';
+import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
@@ -73,7 +73,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     maxAgeMs: MAX_CONNECTION_AGE_MS,
   });
   /** Not those whose answers are only on their way to the client: who does not read takes nobody's place. */
-  const inProgress = new Roster<Forwarding>();
+  const inProgress = new OrderedSet<Forwarding>();
   const room: ForwardingRoom = {
     connections,
     refuse({ requestId, refuse }, { error, wasSent }) {

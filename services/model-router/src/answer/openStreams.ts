@@ -1,8 +1,8 @@
-import { Roster } from '@turnpike/lifecycle/roster';
+import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 
 /** The streams under way in this process, which end before it does. */
 export class OpenStreams {
-  readonly #open = new Roster<() => void>();
+  readonly #open = new OrderedSet<() => void>();
   #isCut = false;
 
   /** Whether every stream has been cut, so that no other may begin. */

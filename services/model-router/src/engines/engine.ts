@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Roster } from '@turnpike/lifecycle/roster';
+import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
@@ -63,7 +63,7 @@ export class Engine {
   readonly load: EngineLoad;
   readonly room: EngineRoom;
   readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: Number.NEGATIVE_INFINITY };
-  readonly unheardCalls = new Roster<UnheardCall>();
+  readonly unheardCalls = new OrderedSet<UnheardCall>();
   /** Whether the ids of its answers repeat those of their calls. */
   repeatsCallIds = false;
   listed: ListedEngine;
