@@ -2,7 +2,7 @@ import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProduc
 import type { EventRecord } from '@turnpike/event-log/eventLog';
 import type { Absorber } from '@turnpike/holds/balances/absorb';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
-import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
+import { recoverSpool } from '@turnpike/holds/call/recoverSpool';
 import { countByShard } from '@turnpike/holds/countByShard';
 import { createLedgerReports, type LedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { Holds } from '@turnpike/holds/holds';
@@ -68,7 +68,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const folder = await openSpoolFolder(spoolDir);
   const { owner } = folder;
   const pending = new PendingCalls();
-  const { spool, left } = await takeUpSpool({ dir: spoolDir, maxBytes: 64 * 1_048_576, metrics: noMetrics, log });
+  const { spool, left } = await recoverSpool({ dir: spoolDir, maxBytes: 64 * 1_048_576, metrics: noMetrics, log });
   const eventLog = {
     async append(topic: string, records: EventRecord[]) {
       const producer = createEmbeddedProducer({ url: ledger.ledgerUrl, internalHeaders });

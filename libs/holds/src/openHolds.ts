@@ -3,7 +3,7 @@ import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { PendingCalls } from './call/pendingCalls.ts';
-import { takeUpSpool } from './call/takeUpSpool.ts';
+import { recoverSpool } from './call/recoverSpool.ts';
 import { type Counting, countByShard } from './countByShard.ts';
 import { createLedgerReports } from './follow/reportToLedger.ts';
 import { Holds } from './holds.ts';
@@ -61,7 +61,7 @@ export async function openHolds(
   const { owner } = folder;
   const pending = new PendingCalls();
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
-  const { spool, left } = await takeUpSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
+  const { spool, left } = await recoverSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
   shutdown.defer('spool', () => closeSpool(spool));
   // With events left to send, the ledger goes on expecting this owner's return.
   shutdown.defer('owner in the ledger', () => (pending.isEmpty && spool.isEmpty ? reports.leave() : undefined));

@@ -13,7 +13,7 @@ import { until } from '@turnpike/test-support/until';
 import { v7 as uuidv7 } from 'uuid';
 import { createAbsorber } from '../src/balances/absorb.ts';
 import { type Hold, monthOf, PendingCalls } from '../src/call/pendingCalls.ts';
-import { takeUpSpool } from '../src/call/takeUpSpool.ts';
+import { recoverSpool } from '../src/call/recoverSpool.ts';
 import { PutBack } from '../src/follow/putBack.ts';
 import { Holds } from '../src/holds.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
@@ -85,7 +85,7 @@ async function start(owner: string): Promise<OwnerProcess> {
   await until('the connection stands', () => redis.status === 'ready');
   const standing = new Standing();
   const pending = new PendingCalls();
-  const { spool, left } = await takeUpSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
+  const { spool, left } = await recoverSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
   const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing });
   const holds = new Holds({
     shards: shardsOf(aShard(redis, standing)),

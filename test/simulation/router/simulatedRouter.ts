@@ -3,7 +3,7 @@ import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProduc
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import { createAbsorber } from '@turnpike/holds/balances/absorb';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
-import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
+import { recoverSpool } from '@turnpike/holds/call/recoverSpool';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createRaiseGeneration, createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { Holds } from '@turnpike/holds/holds';
@@ -65,7 +65,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const { owner, ledgerUrl, spoolDir, leaseMs, log } = options;
   const internalHeaders = () => ({});
   const pending = new PendingCalls();
-  const taken = await takeUpSpool({ dir: spoolDir, maxBytes: 1_048_576, metrics: noMetrics, log });
+  const taken = await recoverSpool({ dir: spoolDir, maxBytes: 1_048_576, metrics: noMetrics, log });
   const parts = options.mutate({
     redis: options.redis,
     standing: new Standing(),

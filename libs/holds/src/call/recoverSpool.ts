@@ -13,7 +13,7 @@ export interface LeftEvents {
 }
 
 /** Opens the spool, and reads what the process before left to be recorded. */
-export async function takeUpSpool({
+export async function recoverSpool({
   dir,
   maxBytes,
   metrics,

@@ -4,7 +4,7 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
-import { takeUpSpool } from './takeUpSpool.ts';
+import { recoverSpool } from './recoverSpool.ts';
 
 let dir: string;
 let alerts: string[];
@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }));
 
 const takeUp = () =>
-  takeUpSpool({
+  recoverSpool({
     dir,
     maxBytes: 1_000_000,
     metrics: { alerted: (kind) => void alerts.push(kind) },
