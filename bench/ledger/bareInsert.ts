@@ -1,5 +1,5 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import { Prisma } from '../../services/usage-ledger/src/generated/client.ts';
+import { sql } from '@turnpike/postgres/sql';
 import type { TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 
 /** A table of the same columns and primary key as the ledger's, without partitions, checks and triggers. */
@@ -15,7 +15,7 @@ export async function insertBare(db: TestLedger['db'], events: UsageRecorded[]):
   const amounts = (read: (event: UsageRecorded) => bigint): string[] => events.map((event) => String(read(event)));
   const instants = (read: (event: UsageRecorded) => number): string[] =>
     events.map((event) => new Date(read(event)).toISOString());
-  const insert = Prisma.sql`
+  const insert = sql`
     INSERT INTO bare_request (
       call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
       prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
@@ -45,5 +45,5 @@ export async function insertBare(db: TestLedger['db'], events: UsageRecorded[]):
       ${instants((event) => event.startedAtMs)}::TIMESTAMPTZ[],
       ${instants((event) => event.endedAtMs)}::TIMESTAMPTZ[]
     )`;
-  await db.run(Object.assign(insert, { name: 'insertBare', args: [] }));
+  await db.execute(insert);
 }

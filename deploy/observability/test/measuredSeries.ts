@@ -132,7 +132,7 @@ function measureLedger(telemetry: Parameters<typeof createRecordingTelemetry>[0]
     ...{ now: new Date(0), gates: [], routers: [], closedMs: 0, timeline: 1, caughtUpWith: 1 },
   }));
   // Its gauge asks nothing else, and no run is due here.
-  const db = { $queryRaw: async () => [{ seconds: 1 }] } as unknown as ScheduleOptions['db'];
+  const db = { query: async () => [{ seconds: 1 }] } as unknown as ScheduleOptions['db'];
   const schedule = scheduleReconciliation({
     ...{ db, log, telemetry, intervalMs: 3_600_000 },
     run: async () => ({ reports: [], lastWorkspace: '', unasked: 0 }),

@@ -5,6 +5,7 @@ import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { serveApi } from '@turnpike/internal-api/transport/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import { sql } from '@turnpike/postgres/sql';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createToPublicError, toInternalError } from './api/ledgerError.ts';
@@ -46,7 +47,7 @@ export interface AppDependencies
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  readinessChecks: { postgres: () => dependencies.lookUpDb.$queryRaw`SELECT 1`.then(() => true) },
+  readinessChecks: { postgres: () => dependencies.lookUpDb.query(sql`SELECT 1`).then(() => true) },
 });
 
 /** The routes that clients reach through the edge. */

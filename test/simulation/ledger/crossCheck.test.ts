@@ -6,7 +6,6 @@ import { absorb } from '../../../services/usage-ledger/src/balances/absorb.ts';
 import { getBalances } from '../../../services/usage-ledger/src/balances/getBalances.ts';
 import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.ts';
 import type { Db } from '../../../services/usage-ledger/src/database/createDb.ts';
-import { inTransaction } from '../../../services/usage-ledger/src/database/inTransaction.ts';
 import { statements } from '../../../services/usage-ledger/src/database/statements.ts';
 import { ensureUsagePartitions } from '../../../services/usage-ledger/src/ledger/ensureUsagePartitions.ts';
 import { recordUsage } from '../../../services/usage-ledger/src/ledger/recordUsage.ts';
@@ -39,7 +38,7 @@ interface Place {
 async function inBoth(live: (place: Place) => Promise<unknown>): Promise<{ simulated: unknown; real: unknown }> {
   const { db } = ledger;
   const comeFrom = (former: number) => db.$executeRaw`UPDATE recovery SET timeline = ${former}`;
-  const [now] = await db.run<{ timeline: number }>(statements.readTimeline());
+  const [now] = await db.query(statements.readTimeline());
   const { timeline } = now ?? { timeline: 0 };
   const real = await live({ db, timeline, pass: ledger.pass, comeFrom });
   const world = new World(1);
@@ -110,9 +109,9 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
       };
     };
     seen.push(await absorbAll(0).catch((error: Error) => error.message));
-    seen.push(await db.run(statements.catchUp(current, [])));
+    seen.push(await db.query(statements.catchUp(current, [])));
     for (const [nth, batch] of batches.entries()) {
-      seen.push(await inTransaction(db, (tx) => recordUsage(tx, 'test', batch)));
+      seen.push(await db.transaction((tx) => recordUsage(tx, 'test', batch)));
       const workspaceId = workspaces[nth % 2] ?? '';
       const credit = { creditId: `c${nth % 30}-${workspaceId}`, workspaceId, amountNanoUsd: 5_000n, note: 'test' };
       if (nth % 10 === 0) seen.push(await addCredit(db, credit));
@@ -133,7 +132,7 @@ it('records a batch where its partition stands as Postgres does, and nothing of 
     const record = async (from: bigint, to: bigint, some: UsageRecorded[]): Promise<void> => {
       const letter = { offset: from, reason: 'none', payload: Buffer.from('x') };
       const batch = { source: 'batch', events: some, deadLetters: some.length > 0 ? [letter] : [] };
-      seen.push(await db.run(statements.recordBatch({ topic: 'batches.v1', partition: 1 }, { from, to }, batch)));
+      seen.push(await db.query(statements.recordBatch({ topic: 'batches.v1', partition: 1 }, { from, to }, batch)));
       seen.push(await getBalances(db, { workspaceId: 'batches', month: '2026-11' }));
     };
     await record(3n, 4n, events);
@@ -156,22 +155,20 @@ it('catches up with a timeline as Postgres does', async () => {
     const place = { topic, partition: 3 };
     const seen: unknown[] = [];
     const catchUp = async (timeline: number, end: bigint): Promise<void> => {
-      seen.push(await db.run(statements.catchUp(timeline, [{ ...place, end }])));
-      seen.push(await db.run(statements.readTimeline()));
-      const [recovery] = await db.$queryRaw<{ servers: { isOpen: boolean; raisedMsAgo: number }[] }[]>(
-        statements.readRecovery('0-9'),
-      );
+      seen.push(await db.query(statements.catchUp(timeline, [{ ...place, end }])));
+      seen.push(await db.query(statements.readTimeline()));
+      const [recovery] = await db.query(statements.readRecovery('0-9'));
       seen.push(recovery?.servers.map(({ isOpen, raisedMsAgo }) => [isOpen, raisedMsAgo > 9_000]));
     };
-    for (const redisId of ['a', 'b']) await db.$executeRaw(statements.takeRedis({ shard: '0-9', redisId }));
-    const [taken] = await db.$queryRaw<{ servers: { mark: string }[] }[]>(statements.readRecovery('0-9'));
+    for (const redisId of ['a', 'b']) await db.execute(statements.takeRedis({ shard: '0-9', redisId }));
+    const [taken] = await db.query(statements.readRecovery('0-9'));
     const { mark = '' } = taken?.servers[0] ?? {};
-    await db.$executeRaw(statements.openRedis({ shard: '0-9', redisId: 'a', mark }));
+    await db.execute(statements.openRedis({ shard: '0-9', redisId: 'a', mark }));
     await pass(10);
     await comeFrom(0);
     await catchUp(current, 5n);
     const nothing = { source: 'nobody', events: [], deadLetters: [] };
-    await db.run(statements.recordBatch(place, { from: 0n, to: 5n }, nothing));
+    await db.query(statements.recordBatch(place, { from: 0n, to: 5n }, nothing));
     // Not the database's own.
     await catchUp(current + 1, 5n);
     await catchUp(current, 6n);
@@ -201,7 +198,7 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])('moves the gates by random reports as Postgres
   async function live({ db, timeline, pass }: Place): Promise<unknown[]> {
     const share = seededRandom(seed);
     const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
-    await db.run(statements.catchUp(timeline, []));
+    await db.query(statements.catchUp(timeline, []));
     const reportRouter = createReportRouter({ db, log: silentLog });
     /** Every mark told, in the order of its coming: the marks themselves are by chance. */
     const marks: string[] = [];
@@ -243,23 +240,21 @@ it('lacks its last commits after a failover, and has those before, and writes an
   await world.run(async () => {
     await addCredit(db, { creditId: 'c1', workspaceId: 'w1', amountNanoUsd: 10n, note: '' });
     for (const credit of ['c2', 'c3'])
-      await inTransaction(db, async (tx) => {
+      await db.transaction(async (tx) => {
         await recordUsage(tx, credit, [call]);
-        await tx.$executeRaw(
-          statements.addCredit({ creditId: credit, workspaceId: 'w1', amountNanoUsd: 100n, note: '' }),
-        );
+        await tx.execute(statements.addCredit({ creditId: credit, workspaceId: 'w1', amountNanoUsd: 100n, note: '' }));
       });
     expect(database.failOver(1)).toBe(1);
     const question = { workspaceId: 'w1', month: '2026-11', keyIds: [], callIds: [call.callId] };
     await expect(absorb(db, [question])).rejects.toMatchObject({ fault: { kind: 'balances_catching_up' } });
-    await db.run(statements.catchUp(2, []));
+    await db.query(statements.catchUp(2, []));
     expect(await absorb(db, [question])).toMatchObject({
       timeline: 2,
       workspaces: [{ seq: 3, leftNanoUsd: 107n, finalCallIds: [call.callId] }],
     });
     expect(database.failOver(2)).toBe(2);
     expect(await absorb(db, [question]).catch((error: Error) => error.message)).toMatch('balances_catching_up');
-    await db.run(statements.catchUp(3, []));
+    await db.query(statements.catchUp(3, []));
     expect(await absorb(db, [question])).toMatchObject({
       workspaces: [{ seq: 1, leftNanoUsd: 10n, finalCallIds: [] }],
     });

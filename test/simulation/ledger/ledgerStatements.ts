@@ -308,7 +308,7 @@ export function runStatement(
   return change ? change(() => model(context, ...args), context, ...args) : model(context, ...args);
 }
 
-/** What the ledger asks of its database through Prisma's models, by table and operation. */
+/** Models of the ledger's queries through Prisma's models, by table and operation. */
 export const MODEL_QUERIES: Record<string, Record<string, (context: StatementContext, query: never) => unknown>> = {
   router: {
     deleteMany({ tables, undo }, { where: { routerId } }: { where: { routerId: string } }) {

@@ -149,14 +149,14 @@ export class SimulatedDatabase {
         ]),
       ),
     ]);
-    return { ...Object.fromEntries(models), $queryRaw: raw, $executeRaw: raw, run: raw };
+    return { ...Object.fromEntries(models), query: raw, execute: raw };
   }
 
   /** As the ledger's code knows it: with the statements that code uses, and no others. */
   asDb(): Db {
     const alone = this.#face((query) => this.#transaction((session) => this.#query(session, query)));
-    const $transaction = (work: (tx: object) => Promise<unknown>) =>
+    const transaction = (work: (tx: object) => Promise<unknown>) =>
       this.#transaction((session) => work(this.#face((query) => this.#query(session, query))));
-    return { ...alone, $transaction } as unknown as Db;
+    return { ...alone, transaction } as unknown as Db;
   }
 }

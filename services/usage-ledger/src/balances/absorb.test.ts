@@ -248,7 +248,7 @@ it('is silent on a timeline that the event log was not read again on', async () 
   await ledger.db.$executeRaw`UPDATE recovery SET timeline = NULL`;
   await expect(ask(aWorkspace())).rejects.toMatchObject(refusal);
   await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
-  const [now] = await ledger.db.run<{ timeline: number }>(statements.readTimeline());
+  const [now] = await ledger.db.query(statements.readTimeline());
   const { timeline } = await absorb(ledger.db, [{ workspaceId: 'ws_x', month: '2026-11', keyIds: [], callIds: [] }]);
   expect(timeline).toBe(now?.timeline);
 });

@@ -1,8 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { Queryable } from '@turnpike/postgres/database';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
-import type { Db } from '../database/createDb.ts';
-import { type AskedWorkspace, statements } from '../database/statements.ts';
+import { type AbsorbedRow, type AskedWorkspace, statements } from '../database/statements.ts';
 
 /** What the ledger has of a workspace. */
 export interface AbsorbedWorkspace {
@@ -28,26 +28,13 @@ export interface Absorbed {
   workspaces: AbsorbedWorkspace[];
 }
 
-interface AbsorbedRow {
-  workspaceId: string;
-  timeline: number;
-  caughtUpWith: number | null;
-  seq: string;
-  left: string;
-  months: Record<string, string>;
-  keys: Record<string, string>;
-  final: string[];
-  unknown: string[];
-  deadLetters: string[];
-}
-
 /**
  * What the gate takes over of some workspaces, each named once: sums, and which pending calls they contain. Throws
  * `balances_catching_up` on a database that was started or took over from another, until the event log is read again as far as it went
  * then: calls that were recorded before may have no row here, and are pending nowhere any more.
  */
-export async function absorb(db: Pick<Db, 'run'>, asked: AskedWorkspace[]): Promise<Absorbed> {
-  const rows = await db.run<AbsorbedRow>(statements.absorb(asked));
+export async function absorb(db: Queryable, asked: AskedWorkspace[]): Promise<Absorbed> {
+  const rows = await db.query(statements.absorb(asked));
   const [first] = rows;
   if (!first) throw new Error('no row for any workspace asked for');
   if (first.caughtUpWith !== first.timeline) throw new ApiError<LedgerFault>({ kind: 'balances_catching_up' });

@@ -13,20 +13,12 @@ export interface Balances {
   requests: bigint;
 }
 
-interface BalancesRow {
-  credited: string;
-  spent: string;
-  monthSpent: string;
-  keys: Record<string, string>;
-  requests: string;
-}
-
 /** Sums of everything recorded; all zero for a workspace nobody has heard of. `month` is a UTC month as `YYYY-MM`. */
 export async function getBalances(
   db: Db,
   { workspaceId, month }: { workspaceId: string; month: string },
 ): Promise<Balances> {
-  const [row] = await db.$queryRaw<BalancesRow[]>(statements.readBalances({ workspaceId, month }));
+  const [row] = await db.query(statements.readBalances({ workspaceId, month }));
   if (!row) throw new Error('a SELECT of sums gave no row');
   return {
     creditedNanoUsd: BigInt(row.credited),

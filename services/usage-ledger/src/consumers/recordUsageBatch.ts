@@ -1,9 +1,9 @@
 import type { RecordBatch, StoredRecord } from '@turnpike/event-log/eventLog';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { retryConflicts } from '@turnpike/postgres/database';
 import { isCanceled, isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
-import { retryConflicts } from '../database/inTransaction.ts';
 import { type DeadLetter, statements } from '../database/statements.ts';
 import { OffsetMoved, type Partition } from '../event-log/eventOffset.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
@@ -110,7 +110,7 @@ async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context
     events,
     deadLetters,
   });
-  const [result] = await retryConflicts(() => db.run<{ recorded: bigint }>(statement));
+  const [result] = await retryConflicts(() => db.query(statement));
   if (!result)
     throw new OffsetMoved(`partition ${batch.partition} of ${topic} does not stand at ${range.from} any more`);
   const rows = Number(result.recorded);

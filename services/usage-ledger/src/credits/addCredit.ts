@@ -1,8 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { retryConflicts } from '@turnpike/postgres/database';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
-import { inTransaction } from '../database/inTransaction.ts';
 import { statements } from '../database/statements.ts';
 
 export interface NewCredit {
@@ -19,11 +19,9 @@ export interface NewCredit {
  */
 export async function addCredit(db: Db, credit: NewCredit): Promise<boolean> {
   const { creditId, workspaceId, amountNanoUsd } = credit;
-  return inTransaction(db, async (tx) => {
-    const inserted = await tx.$executeRaw(statements.addCredit(credit));
-    if (inserted === 1) return true;
-    const known = await tx.credit.findUniqueOrThrow({ where: { creditId } });
-    if (known.workspaceId === workspaceId && known.amountNanoUsd === amountNanoUsd) return false;
-    throw new ApiError<LedgerFault>({ kind: 'credit_conflict' });
-  });
+  const inserted = await retryConflicts(() => db.execute(statements.addCredit(credit)));
+  if (inserted === 1) return true;
+  const known = await db.credit.findUniqueOrThrow({ where: { creditId } });
+  if (known.workspaceId === workspaceId && known.amountNanoUsd === amountNanoUsd) return false;
+  throw new ApiError<LedgerFault>({ kind: 'credit_conflict' });
 }

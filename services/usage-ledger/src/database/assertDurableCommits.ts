@@ -1,3 +1,4 @@
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from './createDb.ts';
 
 /** Settings under which a commit is on disk, there and on a synchronous standby, before it is acknowledged. */
@@ -8,12 +9,12 @@ const DURABLE = new Set(['on', 'remote_write', 'remote_apply']);
  * standby lacks, would lose calls. Also throws when the database does not answer.
  */
 export async function assertDurableCommits(db: Db, { copies }: { copies: 'one' | 'several' }): Promise<void> {
-  const rows = await db.$queryRaw<{ commit: string; standbys: string }[]>`
-    SELECT current_setting('synchronous_commit') AS "commit", current_setting('synchronous_standby_names') AS "standbys"`.catch(
-    (error: unknown) => {
+  const rows = await db
+    .query(sql<{ commit: string; standbys: string }>`
+    SELECT current_setting('synchronous_commit') AS "commit", current_setting('synchronous_standby_names') AS "standbys"`)
+    .catch((error: unknown) => {
       throw new Error('usage-ledger cannot start: its database does not answer', { cause: error });
-    },
-  );
+    });
   const { commit = 'unknown', standbys = '' } = rows[0] ?? {};
   if (!DURABLE.has(commit))
     throw new Error(`usage-ledger cannot start: synchronous_commit is "${commit}" in its database and must be "on"`);

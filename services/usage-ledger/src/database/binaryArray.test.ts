@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sql } from '@turnpike/postgres/sql';
 import fc from 'fast-check';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
-import { Prisma } from '../generated/client.ts';
 import { binaryArray } from './binaryArray.ts';
-import type { Statement } from './statements.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {
@@ -16,13 +15,13 @@ const LATEST_MS = Date.UTC(9999, 11, 31);
 
 /** Values of each type, and that type's name in SQL. */
 const TYPES = {
-  boolean: ['BOOLEAN', fc.boolean()],
-  int: ['INT', fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })],
-  bigint: ['BIGINT', fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
-  timestamptz: ['TIMESTAMPTZ', fc.integer({ min: EARLIEST_MS, max: LATEST_MS })],
-  uuid: ['UUID', fc.uuid()],
+  boolean: [sql`BOOLEAN`, fc.boolean()],
+  int: [sql`INT`, fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })],
+  bigint: [sql`BIGINT`, fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
+  timestamptz: [sql`TIMESTAMPTZ`, fc.integer({ min: EARLIEST_MS, max: LATEST_MS })],
+  uuid: [sql`UUID`, fc.uuid()],
   // All that a text of Postgres may hold: anything but a NUL.
-  text: ['TEXT', fc.string({ unit: 'binary' }).map((value) => value.replaceAll('\0', ''))],
+  text: [sql`TEXT`, fc.string({ unit: 'binary' }).map((value) => value.replaceAll('\0', ''))],
 } as const;
 
 const toText = (value: unknown): string | null => {
@@ -38,8 +37,8 @@ it.each(Object.keys(TYPES) as (keyof typeof TYPES)[])(
     await fc.assert(
       fc.asyncProperty(fc.array(fc.option(values as fc.Arbitrary<unknown>), { maxLength: 50 }), async (column) => {
         const array = toArray(column, (value) => value);
-        const sql = Prisma.sql`SELECT value FROM unnest(${array}::${Prisma.raw(sqlType)}[]) WITH ORDINALITY AS of (value, place) ORDER BY place`;
-        const rows = await ledger.db.run<{ value: unknown }>(Object.assign(sql, { name: type, args: [] }) as Statement);
+        const rows = await ledger.db.query(sql<{ value: unknown }>`
+          SELECT value FROM unnest(${array}::${sqlType}[]) WITH ORDINALITY AS of (value, place) ORDER BY place`);
         expect(rows.map(({ value }) => toText(value))).toEqual(column.map(toText));
       }),
       { numRuns: 100 },

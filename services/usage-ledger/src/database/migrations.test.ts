@@ -140,7 +140,7 @@ it.each([
   ['', 'several', false],
   ['ANY 1 (a, b)', 'several', true],
 ] as const)('with the synchronous standbys "%s" and copies set to %s starts: %s', async (standbys, copies, isFine) => {
-  const db = Object.create(ledger.db, { $queryRaw: { value: async () => [{ commit: 'on', standbys }] } });
+  const db = Object.create(ledger.db, { query: { value: async () => [{ commit: 'on', standbys }] } });
   const asserted = assertDurableCommits(db, { copies });
   if (isFine) await asserted;
   else await expect(asserted).rejects.toThrow(/synchronous_standby_names is empty.*STORE_COPIES=one/);

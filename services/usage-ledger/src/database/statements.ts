@@ -1,5 +1,5 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import { Prisma } from '../generated/client.ts';
+import { type Sql, sql } from '@turnpike/postgres/sql';
 import { binaryArray } from './binaryArray.ts';
 
 const { bigint, boolean, int, text, timestamptz, uuid } = binaryArray;
@@ -23,7 +23,7 @@ export interface DeadLetter {
   payload: Buffer;
 }
 
-/** What a batch of the event log came to. */
+/** The records of a batch of the event log. */
 interface BatchToRecord {
   /** The batch, as the postings name it. */
   source: string;
@@ -32,7 +32,7 @@ interface BatchToRecord {
   deadLetters: DeadLetter[];
 }
 
-/** What is asked of a workspace: UTC months as `YYYY-MM`, calls as UUIDs. */
+/** A question about a workspace. Months are UTC months as `YYYY-MM`, and calls are UUIDs. */
 export interface AskedWorkspace {
   workspaceId: string;
   month: string;
@@ -40,7 +40,7 @@ export interface AskedWorkspace {
   callIds: string[];
 }
 
-/** What a router says of itself and a shard. */
+/** A router's report of itself and a shard. */
 export interface ReportedRouter {
   routerId: string;
   /** Replication id of the Redis it sees; null while it sees none. */
@@ -51,58 +51,87 @@ export interface ReportedRouter {
 
 /** A Redis that serves a shard. */
 export interface ServedShard {
-  /** Of all that may serve these hash slots, one at a time is open. */
+  /** Hash slots. One Redis of a shard is open at a time. */
   shard: string;
   redisId: string;
 }
 
-/** A Redis, under the mark that what is loaded there carries. */
+/** A Redis and the mark that all keys loaded there carry. */
 export interface MarkedRedis extends ServedShard {
   mark: string;
 }
 
-/** How reports are listened to. */
+/** Times by which a router counts as silent. */
 export const LISTENING = {
-  /** A router that reports every second is taken for dead after so long. */
+  /** A router reports every second. The ledger counts it as dead after this silence. */
   longestSilenceMs: 3_000,
   /**
-   * Without any report for so long nobody could be heard, so nobody's silence counts from before. Less than the longest silence by the
-   * second between two reports, or all others would be taken for dead by whoever is heard first; and more than that second, or a router
-   * that is alone would be such a gap itself.
+   * Longest time without any report. After a longer gap the silence of every router counts from its end. The gap is one report interval
+   * shorter than `longestSilenceMs`, so that the first report does not declare all other routers dead. It is longer than that interval,
+   * so that the reports of a single router have no gap.
    */
   longestGapMs: 2_000,
   notedEveryMs: 500,
   seenEveryMs: 60_000,
 } as const;
 
-/** One of the statements below, with what it was given. Its text is the same whatever that was. */
-export type Statement = Prisma.Sql & { name: string; args: unknown[] };
+/** Sums of a workspace for operators. */
+interface BalancesRow {
+  credited: string;
+  spent: string;
+  monthSpent: string;
+  keys: Record<string, string>;
+  requests: string;
+}
+
+/** Sums of a workspace for Redis, and what they contain. */
+export interface AbsorbedRow {
+  workspaceId: string;
+  timeline: number;
+  caughtUpWith: number | null;
+  seq: string;
+  left: string;
+  months: Record<string, string>;
+  keys: Record<string, string>;
+  final: string[];
+  unknown: string[];
+  deadLetters: string[];
+}
+
+/** All reports of a shard, and its Redis. */
+interface RecoveryRow {
+  routers: ReportedRouter[];
+  servers: (MarkedRedis & { isOpen: boolean; raisedMsAgo: number })[];
+  hasBalances: boolean;
+}
+
+/** One of the statements below, with its arguments. Its text does not depend on them. */
+export type Statement<Row = unknown> = Sql<Row> & { args: unknown[] };
 
 /**
- * The SQL that money runs through, by name. To run one by itself: `db.run(statements.readTimeline())`; in a transaction:
- * `tx.$queryRaw(…)`, or `$executeRaw` for how many rows it changed. A statement knows its name and what it was given, and the simulation
- * runs a model of that name in its place (`test/simulation/ledger`): it compiles with a model of each and of nothing else.
+ * The SQL that changes and reads money, by name. `db.query(statements.readTimeline())` returns rows, `execute` returns how many rows
+ * changed; a transaction has both too. A statement keeps its name and arguments, because the simulation runs a model of that name in its
+ * place (`test/simulation/ledger`). The simulation compiles with a model for each statement and for nothing else.
  */
 export const statements = named({
-  /** The clock that all replicas go by. */
-  readTime: () => Prisma.sql`SELECT clock_timestamp() AS "now"`,
+  /** Reads the database's clock, which all replicas use. */
+  readTime: () => sql<{ now: Date }>`SELECT clock_timestamp() AS "now"`,
 
-  /** The same, once there is a partition for the month that it is in. */
-  readTimeOfRecording: () => Prisma.sql`
+  /** Reads the clock, and makes the partition of its month. */
+  readTimeOfRecording: () => sql<{ now: Date }>`
     SELECT clock_timestamp() AS "now", ensure_usage_partition((clock_timestamp() AT TIME ZONE 'UTC')::DATE)::TEXT AS "partition"`,
 
-  /** Makes the partitions of months, given by their first days, unless they exist. */
-  ensureUsagePartitions: (firstDays: string[]) => Prisma.sql`
+  /** Makes the partitions of months that have none. Months are given by their first days. */
+  ensureUsagePartitions: (firstDays: string[]) => sql`
     SELECT ensure_usage_partition(month::DATE) FROM unnest(${firstDays}::TEXT[]) AS month ORDER BY month`,
 
   /**
-   * Records a batch of the event log, all or nothing: its calls, what of it could not be read, and how far its partition is read by
-   * then. No row where that does not stand at `from`: nothing is changed then. Else how many rows are new or became known. A rival waits
-   * at the first step, instead of doing the work in vain. Payloads travel as base64: what cannot be read may hold what a text in Postgres
-   * may not.
+   * Records a batch of the event log, all or nothing: its calls, its dead letters and the next offset of its partition. Returns how many
+   * rows are new or became known. Returns no row and changes nothing if the stored offset is not `from`. A concurrent writer blocks on the
+   * offset row, so it does no wasted work. Payloads travel as base64, because an unreadable record may hold a NUL byte.
    */
   recordBatch: ({ topic, partition }: Place, { from, to }: Range, { source, events, deadLetters }: BatchToRecord) =>
-    Prisma.sql`
+    sql<{ recorded: bigint }>`
     WITH moved AS (
       INSERT INTO event_offset AS known (topic, partition, next_offset)
       SELECT ${topic}, ${partition}::INT, ${to}::BIGINT
@@ -121,32 +150,32 @@ export const statements = named({
     )
     SELECT record_calls(${source}, ${toColumns(events)}) AS recorded FROM moved`,
 
-  /** Gives how many rows are new or became known. At most one event per call. */
+  /** Records calls and returns how many rows are new or became known. Takes at most one event per call. */
   recordUsage: (source: string, events: UsageRecorded[]) =>
-    Prisma.sql`SELECT record_calls(${source}, ${toColumns(events)}) AS recorded`,
+    sql<{ recorded: bigint }>`SELECT record_calls(${source}, ${toColumns(events)}) AS recorded`,
 
-  /** The first bytes of a letter that waits to be replayed. */
-  readDeadLetter: (id: bigint, mostBytes: number) => Prisma.sql`
+  /** Reads the first bytes of a dead letter that waits to be replayed. */
+  readDeadLetter: (id: bigint, mostBytes: number) => sql<{ payload: Buffer }>`
     SELECT substring(payload FROM 1 FOR ${mostBytes}::INT) AS payload
     FROM dead_letter WHERE dead_letter_id = ${id} AND replayed_at IS NULL`,
 
-  /** Changes no row when the letter does not wait any more. */
-  markReplayed: (id: bigint, repaired: Buffer | undefined) => Prisma.sql`
+  /** Marks a dead letter as replayed. Changes no row if the letter does not wait any more. */
+  markReplayed: (id: bigint, repaired: Buffer | undefined) => sql`
     UPDATE dead_letter SET replayed_at = now(), repaired_payload = decode(${repaired?.toString('base64') ?? null}, 'base64')
     WHERE dead_letter_id = ${id} AND replayed_at IS NULL`,
 
-  /** Why a letter still cannot be read. Changes no row when it does not wait any more. */
-  keepReason: (id: bigint, reason: string) => Prisma.sql`
+  /** Stores why a dead letter cannot be read. Changes no row if the letter does not wait any more. */
+  keepReason: (id: bigint, reason: string) => sql`
     UPDATE dead_letter SET reason = ${reason} WHERE dead_letter_id = ${id} AND replayed_at IS NULL`,
 
-  /** Changes no row when the id is known. */
-  addCredit: (credit: { creditId: string; workspaceId: string; amountNanoUsd: bigint; note: string }) => Prisma.sql`
+  /** Adds a credit. Changes no row if the id is known. */
+  addCredit: (credit: { creditId: string; workspaceId: string; amountNanoUsd: bigint; note: string }) => sql`
     INSERT INTO credit (credit_id, workspace_id, amount_nano_usd, note)
     VALUES (${credit.creditId}, ${credit.workspaceId}, ${credit.amountNanoUsd}, ${credit.note})
     ON CONFLICT (credit_id) DO NOTHING`,
 
-  /** What operators see of a workspace. One statement sees one state: a charge is in every sum or in none. */
-  readBalances: ({ workspaceId, month }: { workspaceId: string; month: string }) => Prisma.sql`
+  /** Reads the sums of a workspace for operators. One statement reads one snapshot, so a charge is in every sum or in none. */
+  readBalances: ({ workspaceId, month }: { workspaceId: string; month: string }) => sql<BalancesRow>`
     SELECT
       coalesce((SELECT credited_nano_usd FROM workspace_total WHERE workspace_id = ${workspaceId}), 0)::TEXT AS "credited",
       coalesce((SELECT charge_nano_usd FROM workspace_total WHERE workspace_id = ${workspaceId}), 0)::TEXT AS "spent",
@@ -160,10 +189,10 @@ export const statements = named({
       (SELECT coalesce(sum(requests), 0)::TEXT FROM key_total WHERE workspace_id = ${workspaceId}) AS "requests"`,
 
   /**
-   * Sums of some workspaces, which of their calls are in them, and which lie as dead letters. One statement sees one state, and that is what makes it safe to
-   * drop a call where these sums are taken over. A row for each workspace asked for; the timeline stands in each.
+   * Reads the sums of some workspaces, which of their calls the sums contain, and which calls are dead letters. One statement reads one
+   * snapshot, so Redis can drop a call when it takes over these sums. Returns a row for each workspace, and the timeline in each row.
    */
-  absorb: (asked: AskedWorkspace[]) => Prisma.sql`
+  absorb: (asked: AskedWorkspace[]) => sql<AbsorbedRow>`
     SELECT asked.workspace_id AS "workspaceId", current_timeline() AS "timeline",
       (SELECT timeline FROM recovery) AS "caughtUpWith", coalesce(sums.seq, 0)::TEXT AS "seq",
       (coalesce(sums.credited_nano_usd, 0) - coalesce(sums.charge_nano_usd, 0))::TEXT AS "left",
@@ -193,20 +222,23 @@ export const statements = named({
         array_agg(DISTINCT key_id) AS keys,
         array_agg(DISTINCT date_trunc('month', started_at AT TIME ZONE 'UTC')::DATE) AS months
       FROM (SELECT DISTINCT unnest(asked.calls) AS id) AS wanted
-      -- By its id in its month, whatever the planner knows: with no statistics yet it reads every call of the workspace instead.
+      -- OFFSET 0 forces a look-up by id. Without statistics the planner reads every call of the workspace instead.
       CROSS JOIN LATERAL (SELECT * FROM usage_request WHERE call_id = wanted.id OFFSET 0) AS call
       WHERE call.workspace_id = asked.workspace_id
     ) AS recorded`,
 
-  /** The timeline that the database writes, and the one that it had last read the event log again on. */
-  readTimeline: () => Prisma.sql`SELECT current_timeline() AS "timeline", timeline AS "caughtUpWith" FROM recovery`,
+  /** Reads the database's timeline, and the timeline on which the ledger last read the event log again. */
+  readTimeline: () =>
+    sql<{
+      timeline: number;
+      caughtUpWith: number | null;
+    }>`SELECT current_timeline() AS "timeline", timeline AS "caughtUpWith" FROM recovery`,
 
   /**
-   * Lets balances be given on this timeline, if it still is the database's and every partition is read up to these offsets; changes
-   * no row otherwise. Routers are waited for from now on where a gate is closed: since when they were may be of a mark that nobody
-   * had used by then, and that they have put back after since.
+   * Allows balances on this timeline. Changes no row unless the database is still on it and every partition is read up to these offsets.
+   * Restarts the wait of each closed gate for its routers, because the old start may belong to a mark that no router had used.
    */
-  catchUp: (timeline: number, ends: (Place & { end: bigint })[]) => Prisma.sql`
+  catchUp: (timeline: number, ends: (Place & { end: bigint })[]) => sql<{ was: number | null }>`
     WITH caught_up AS (
       UPDATE recovery SET timeline = ${timeline}
       WHERE timeline IS DISTINCT FROM ${timeline} AND current_timeline() = ${timeline} AND NOT EXISTS (
@@ -221,11 +253,13 @@ export const statements = named({
     SELECT was FROM caught_up`,
 
   /**
-   * Takes a router's report of a shard, and gives what is known of the Redis that it sees there: no row where that is none, or a new
-   * one. Locks no row for long that another router's report would wait for: what all share is changed now and then, by whoever finds
-   * it unlocked.
+   * Stores a router's report of a shard, and returns the Redis that the router sees there. Returns no row if the router sees none or a new
+   * one. A report waits for no other report: it updates the shared rows rarely, and skips them while another report locks them.
    */
-  hearRouter: ({ routerId, shard, redisId, putBackMark }: ReportedRouter & { shard: string }) => Prisma.sql`
+  hearRouter: ({ routerId, shard, redisId, putBackMark }: ReportedRouter & { shard: string }) => sql<{
+    mark: string;
+    isOpen: boolean;
+  }>`
     WITH heard AS (
       INSERT INTO router AS known (router_id, shard, redis_id, put_back_mark, behind_since)
       VALUES (${routerId}, ${shard}, ${redisId}::TEXT, ${putBackMark}::UUID,
@@ -250,14 +284,14 @@ export const statements = named({
     SELECT mark, opened_at IS NOT NULL AS "isOpen" FROM redis_server
     WHERE shard = ${shard} AND redis_id = ${redisId}::TEXT`,
 
-  /** One transaction at a time moves a gate. */
-  lockRecovery: () => Prisma.sql`SELECT is_only FROM recovery FOR UPDATE`,
+  /** Locks the gates, so that one transaction at a time moves a gate. */
+  lockRecovery: () => sql`SELECT is_only FROM recovery FOR UPDATE`,
 
   /**
-   * The routers that are heard, of whatever shard, silence being counted from when anybody could be; what each says of this shard;
-   * every Redis that they have seen serve it; and whether balances are given on this timeline.
+   * Reads the routers that report, of all shards, with their reports of this shard. Reads also every Redis that served the shard, and
+   * whether the ledger gives balances on this timeline. Silence counts from `listening_since` at the earliest.
    */
-  readRecovery: (shard: string) => Prisma.sql`
+  readRecovery: (shard: string) => sql<RecoveryRow>`
     SELECT
       coalesce((
         SELECT jsonb_agg(
@@ -278,15 +312,15 @@ export const statements = named({
       ), '[]') AS "servers",
       coalesce((SELECT timeline = current_timeline() FROM recovery), false) AS "hasBalances"`,
 
-  /** A Redis that nobody has seen serve this shard before, under a mark of its own. */
-  takeRedis: ({ shard, redisId }: ServedShard) => Prisma.sql`
+  /** Adds a Redis that is new in this shard, under a mark of its own. */
+  takeRedis: ({ shard, redisId }: ServedShard) => sql`
     INSERT INTO redis_server (shard, redis_id) VALUES (${shard}, ${redisId}) ON CONFLICT DO NOTHING`,
 
   /**
-   * Closes the gate on a Redis, which gets another mark. Changes no row where it has another already. Where nobody has put back under
-   * the old one the time that routers have goes on: nothing was lost.
+   * Closes the gate on a Redis and gives the Redis a new mark. Changes no row if the mark has changed already. The routers' time goes on
+   * if no router has put back under the old mark, because nothing was lost.
    */
-  raiseMark: ({ shard, redisId, mark }: MarkedRedis) => Prisma.sql`
+  raiseMark: ({ shard, redisId, mark }: MarkedRedis) => sql`
     UPDATE redis_server SET mark = gen_random_uuid(), opened_at = NULL,
       raised_at = CASE
         WHEN opened_at IS NULL AND NOT EXISTS (SELECT FROM router WHERE put_back_mark = ${mark}::UUID) THEN raised_at
@@ -294,21 +328,21 @@ export const statements = named({
       END
     WHERE shard = ${shard} AND redis_id = ${redisId} AND mark = ${mark}::UUID`,
 
-  /** Counts the time that routers have for a Redis as if its mark had been raised so long ago. */
-  raisedAgo: ({ shard, redisId }: ServedShard, ms: number) => Prisma.sql`
+  /** Sets how long ago the mark of a Redis was raised, which is the start of the routers' time. */
+  raisedAgo: ({ shard, redisId }: ServedShard, ms: number) => sql`
     UPDATE redis_server SET raised_at = clock_timestamp() - make_interval(secs => ${ms / 1_000})
     WHERE shard = ${shard} AND redis_id = ${redisId}`,
 
-  /** Counts it so for every other Redis of the shard that is closed, where it is longer. */
-  othersRaisedAgoAtMost: ({ shard, redisId }: ServedShard, ms: number) => Prisma.sql`
+  /** Shortens the time since the marks of all other closed Redis of the shard were raised to `ms` at most. */
+  othersRaisedAgoAtMost: ({ shard, redisId }: ServedShard, ms: number) => sql`
     UPDATE redis_server SET raised_at = greatest(raised_at, clock_timestamp() - make_interval(secs => ${ms / 1_000}))
     WHERE shard = ${shard} AND redis_id <> ${redisId} AND opened_at IS NULL`,
 
   /**
-   * Opens the gate on a Redis and closes it, for whoever may see that again, on every other of the shard, and on this one as the shard
-   * that it was before it got other slots. Changes no row where it has another mark, or is open.
+   * Opens the gate on a Redis. Closes the gate on every other Redis of the shard, and on this Redis under an earlier set of slots. Changes
+   * no row if the mark has changed or the gate is open.
    */
-  openRedis: ({ shard, redisId, mark }: MarkedRedis) => Prisma.sql`
+  openRedis: ({ shard, redisId, mark }: MarkedRedis) => sql`
     WITH opened AS (
       UPDATE redis_server SET opened_at = clock_timestamp()
       WHERE shard = ${shard} AND redis_id = ${redisId} AND mark = ${mark}::UUID AND opened_at IS NULL
@@ -318,10 +352,10 @@ export const statements = named({
     FROM opened
     WHERE (redis_server.shard = opened.shard) <> (redis_server.redis_id = opened.redis_id) AND opened_at IS NOT NULL`,
 
-  /** In the order of commits. Values travel as bytes, in a row: they may hold what a text in Postgres may not. */
+  /** Appends records in the order of commits. Values travel as one run of bytes, because a text in Postgres cannot hold a NUL. */
   appendToLog(topic: string, records: { key: string; value: string }[]) {
     const values = records.map(({ value }) => Buffer.from(value));
-    return Prisma.sql`
+    return sql`
       SELECT append_records(
         ${topic},
         ${records.map(({ key }) => key)}::TEXT[],
@@ -330,22 +364,22 @@ export const statements = named({
       )::TEXT`;
   },
 
-  /** How far a partition of the event log is read; no row before anything was. */
-  readPosition: ({ topic, partition }: Place) => Prisma.sql`
+  /** Reads the next offset of a partition. Returns no row before the first batch. */
+  readPosition: ({ topic, partition }: Place) => sql<{ nextOffset: bigint }>`
     SELECT next_offset AS "nextOffset" FROM event_offset WHERE topic = ${topic} AND partition = ${partition}`,
 
-  /** The offset that the next record of a topic will get. */
-  readLogEnd: (topic: string) => Prisma.sql`
+  /** Reads the offset that the next record of a topic will get. */
+  readLogEnd: (topic: string) => sql<{ end: bigint }>`
     SELECT coalesce(max("offset") + 1, 0) AS "end" FROM event_log_record WHERE topic = ${topic}`,
 
   /**
-   * The records from an offset on, or from the first one after it. By a range, as offsets have no gaps: a planner that knows too little
-   * of the table meets a LIMIT by reading and sorting all that is still to be read. Values in Postgres' escape format, which leaves nearly
-   * all of an event as it is: hexadecimal, and base64 with its line ends, are read slowly.
+   * Reads the records from an offset on, or from the first one after it. Selects a range in place of a LIMIT, because offsets have no gaps
+   * and a planner without statistics sorts the whole rest for a LIMIT. Values are in Postgres' escape format, which the driver reads faster
+   * than hexadecimal or base64.
    */
   readLog: (topic: string, fromOffset: bigint, limit: number) => {
-    const first = Prisma.sql`(SELECT min("offset") FROM event_log_record WHERE topic = ${topic} AND "offset" >= ${fromOffset})`;
-    return Prisma.sql`
+    const first = sql`(SELECT min("offset") FROM event_log_record WHERE topic = ${topic} AND "offset" >= ${fromOffset})`;
+    return sql<{ offset: bigint; key: string; value: string }>`
       SELECT "offset", key, encode(value, 'escape') AS "value" FROM event_log_record
       WHERE topic = ${topic} AND "offset" >= ${first} AND "offset" < ${first} + ${limit} ORDER BY "offset"`;
   },
@@ -358,8 +392,8 @@ const toAskedRow = ({ workspaceId, month, keyIds, callIds }: AskedWorkspace) => 
   calls: callIds,
 });
 
-/** Calls as `record_calls` takes them: an array of each column of `usage_request`, in its order. */
-const toColumns = (events: UsageRecorded[]): Prisma.Sql => Prisma.sql`
+/** Arguments of `record_calls`: an array for each column of `usage_request`, in its order. */
+const toColumns = (events: UsageRecorded[]): Sql => sql`
   ${uuid(events, ({ callId }) => callId)}::UUID[],
   ${text(events, ({ keyId }) => keyId)}::TEXT[],
   ${text(events, ({ workspaceId }) => workspaceId)}::TEXT[],
@@ -384,11 +418,12 @@ const toColumns = (events: UsageRecorded[]): Prisma.Sql => Prisma.sql`
   ${timestamptz(events, ({ startedAtMs }) => startedAtMs)}::TIMESTAMPTZ[],
   ${timestamptz(events, ({ startedAtMs, endedAtMs }) => Math.max(endedAtMs, startedAtMs))}::TIMESTAMPTZ[]`;
 
-type Named<All extends Record<string, (...args: never[]) => Prisma.Sql>> = {
-  [Name in keyof All]: (...args: Parameters<All[Name]>) => Statement;
+type Named<All extends Record<string, (...args: never[]) => Sql>> = {
+  [Name in keyof All]: (...args: Parameters<All[Name]>) => ReturnType<All[Name]> & { args: unknown[] };
 };
 
-function named<All extends Record<string, (...args: never[]) => Prisma.Sql>>(all: All): Named<All> {
+/** Gives each statement its name here as the name that connections prepare it under, in place of a hash. */
+function named<All extends Record<string, (...args: never[]) => Sql>>(all: All): Named<All> {
   const knowing = Object.entries(all).map(([name, toSql]) => [
     name,
     (...args: never[]) => Object.assign(toSql(...args), { name, args }),

@@ -1,3 +1,4 @@
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /** A dead letter without its bytes. */
@@ -22,12 +23,12 @@ export async function listDeadLetters(
   db: Db,
   { after, limit, withReplayed }: { after: bigint; limit: number; withReplayed: boolean },
 ): Promise<DeadLetterEntry[]> {
-  return db.$queryRaw<DeadLetterEntry[]>`
+  return db.query(sql<DeadLetterEntry>`
     SELECT dead_letter_id AS "id", topic, partition, "offset", reason, octet_length(payload) AS "bytes",
       recorded_at AS "recordedAt", replayed_at AS "replayedAt"
     FROM dead_letter
     WHERE dead_letter_id > ${after} AND (${withReplayed} OR replayed_at IS NULL)
-    ORDER BY dead_letter_id LIMIT ${limit}`;
+    ORDER BY dead_letter_id LIMIT ${limit}`);
 }
 
 /** One, with the first 64 KiB of the record as it stood in the log; undefined when there is none of that id. */
@@ -35,10 +36,10 @@ export async function findDeadLetter(
   db: Db,
   id: bigint,
 ): Promise<(DeadLetterEntry & { payload: Uint8Array }) | undefined> {
-  const [letter] = await db.$queryRaw<(DeadLetterEntry & { payload: Uint8Array })[]>`
+  const [letter] = await db.query(sql<DeadLetterEntry & { payload: Uint8Array }>`
     SELECT dead_letter_id AS "id", topic, partition, "offset", reason, octet_length(payload) AS "bytes",
       recorded_at AS "recordedAt", replayed_at AS "replayedAt", substring(payload FROM 1 FOR ${SHOWN_BYTES}::INT) AS "payload"
-    FROM dead_letter WHERE dead_letter_id = ${id}`;
+    FROM dead_letter WHERE dead_letter_id = ${id}`);
   return letter;
 }
 

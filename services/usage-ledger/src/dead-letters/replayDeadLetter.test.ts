@@ -92,9 +92,9 @@ it('records a letter that today’s reader can read from its own bytes', async (
   expect(letter.reason).toMatch('more than an hour ahead');
   const replay = (db: Db) => replayDeadLetter(db, { id: letter.deadLetterId, repaired: undefined, region: 'us' });
   const later: Db = Object.create(ledger.db, {
-    run: {
+    query: {
       value: (statement: Statement) =>
-        statement.name === 'readTime' ? [{ now: new Date(aheadMs) }] : ledger.db.run(statement),
+        statement.name === 'readTime' ? [{ now: new Date(aheadMs) }] : ledger.db.query(statement),
     },
   });
 

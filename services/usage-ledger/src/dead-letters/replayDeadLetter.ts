@@ -1,8 +1,8 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { LARGEST_EVENT_BYTES } from '@turnpike/internal-api/usageLedger';
+import { type Queryable, retryConflicts } from '@turnpike/postgres/database';
 import { isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
-import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import { statements } from '../database/statements.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
@@ -32,12 +32,14 @@ export async function replayDeadLetter(
   if (!known) return undefined;
   const read = tryToRead(repaired ?? known, { region, now: await readTime(db) });
   if ('event' in read) await ensureUsagePartitions(db, [new Date(callInstantMs(read.event.callId))]);
+  const settleWhole = (reading: Reading) =>
+    retryConflicts(() => db.transaction((tx) => settle(tx, { id, repaired, read: reading })));
   try {
-    return await inTransaction(db, (tx) => settle(tx, { id, repaired, read }));
+    return await settleWhole(read);
   } catch (error) {
     if (!isRefused(error)) throw error;
     const reason = `refused by Postgres: ${sqlStateOf(error)}`;
-    return inTransaction(db, (tx) => settle(tx, { id, repaired, read: { reason } }));
+    return settleWhole({ reason });
   }
 }
 
@@ -54,21 +56,19 @@ function tryToRead(value: Buffer, context: ReadContext): Reading {
 
 /** The letter's bytes, one more than an event has at most of one that is larger; undefined unless it waits. */
 async function findWaiting(db: Db, id: bigint): Promise<Buffer | undefined> {
-  const [letter] = await db.$queryRaw<{ payload: Uint8Array }[]>(
-    statements.readDeadLetter(id, LARGEST_EVENT_BYTES + 1),
-  );
+  const [letter] = await db.query(statements.readDeadLetter(id, LARGEST_EVENT_BYTES + 1));
   return letter && Buffer.from(letter.payload);
 }
 
 async function settle(
-  tx: Transaction,
+  tx: Queryable,
   { id, repaired, read }: { id: bigint; repaired: Buffer | undefined; read: Reading },
 ): Promise<ReplayOutcome | undefined> {
   const reason = 'reason' in read ? read.reason : null;
   // It is the repair's, which is not kept.
   if (reason !== null && repaired) return { id, reason };
   // First, so that two who replay the same letter take turns, and the second finds that it does not wait any more.
-  const waited = await tx.$executeRaw(
+  const waited = await tx.execute(
     reason === null ? statements.markReplayed(id, repaired) : statements.keepReason(id, reason),
   );
   if (waited === 0) return undefined;

@@ -9,17 +9,15 @@ export function createEventLogStore(db: Db): EventLogStore {
   return {
     appends,
     async append(topic, records) {
-      await db.run(statements.appendToLog(topic, records));
+      await db.query(statements.appendToLog(topic, records));
       appends.emit(topic);
     },
     async read(topic, { fromOffset, limit }) {
-      const rows = await db.run<{ offset: bigint; key: string; value: string }>(
-        statements.readLog(topic, fromOffset, limit),
-      );
+      const rows = await db.query(statements.readLog(topic, fromOffset, limit));
       return rows.map(({ offset, key, value }) => ({ offset, key, value: unescapeBytes(value) }));
     },
     async endOffset(topic) {
-      const [log] = await db.run<{ end: bigint }>(statements.readLogEnd(topic));
+      const [log] = await db.query(statements.readLogEnd(topic));
       return log?.end ?? 0n;
     },
   };

@@ -1,4 +1,5 @@
 import type { ReaderLeases } from '@turnpike/event-log/readerLeases';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /** A lease is renewed about once a second: one that is not for so long has lapsed. */
@@ -7,7 +8,7 @@ const LEASE_SECONDS = 3;
 /** The leases that ledgers share the partitions of a topic by. */
 export const createReaderLeases = (db: Db, topic: string): ReaderLeases => ({
   async renew(readerId) {
-    const [row] = await db.$queryRaw<{ readers: string[]; positions: Record<string, string> }[]>`
+    const [row] = await db.query(sql<{ readers: string[]; positions: Record<string, string> }>`
       WITH renewed AS (
         INSERT INTO event_reader (topic, reader_id, lapses_at)
         VALUES (${topic}, ${readerId}::UUID, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}))
@@ -20,7 +21,7 @@ export const createReaderLeases = (db: Db, topic: string): ReaderLeases => ({
           UNION SELECT reader_id FROM event_reader WHERE topic = ${topic} AND lapses_at > clock_timestamp()
         ) AS reader) AS "readers",
         (SELECT coalesce(jsonb_object_agg(partition, next_offset::TEXT), '{}')
-         FROM event_offset WHERE topic = ${topic}) AS "positions"`;
+         FROM event_offset WHERE topic = ${topic}) AS "positions"`);
     const { readers, positions } = row ?? { readers: [readerId], positions: {} };
     return {
       readers,
@@ -28,6 +29,6 @@ export const createReaderLeases = (db: Db, topic: string): ReaderLeases => ({
     };
   },
   async giveBack(readerId) {
-    await db.$executeRaw`DELETE FROM event_reader WHERE topic = ${topic} AND reader_id = ${readerId}::UUID`;
+    await db.execute(sql`DELETE FROM event_reader WHERE topic = ${topic} AND reader_id = ${readerId}::UUID`);
   },
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { EMBEDDED_PARTITION } from '@turnpike/event-log/consumeFromStore';
+import type { Sql } from '@turnpike/postgres/sql';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { createEventLogStore } from './createEventLogStore.ts';
 import { dropReadRecords } from './dropReadRecords.ts';
@@ -40,9 +41,9 @@ it('removes many in several statements, none of which takes long', async () => {
   await ledger.db.eventOffset.create({ data: { topic, partition: EMBEDDED_PARTITION, nextOffset: 25_001n } });
   const removed: number[] = [];
   const db = Object.create(ledger.db, {
-    $executeRaw: {
-      value: async (...statement: Parameters<typeof ledger.db.$executeRaw>) => {
-        const count = await ledger.db.$executeRaw(...statement);
+    execute: {
+      value: async (statement: Sql) => {
+        const count = await ledger.db.execute(statement);
         removed.push(count);
         return count;
       },

@@ -1,4 +1,5 @@
 import { EMBEDDED_PARTITION } from '@turnpike/event-log/consumeFromStore';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /** The retention of records, that of a broker's topic: longer than any backup of this database is old. */
@@ -14,7 +15,7 @@ const RECORDS_PER_STATEMENT = 10_000;
 export async function dropReadRecords(db: Db, signal?: AbortSignal): Promise<number> {
   let dropped = 0;
   for (;;) {
-    const droppedNow = await db.$executeRaw`
+    const droppedNow = await db.execute(sql`
       DELETE FROM event_log_record WHERE (topic, "offset") IN (
         SELECT record.topic, record."offset"
         FROM event_log_record AS record
@@ -22,7 +23,7 @@ export async function dropReadRecords(db: Db, signal?: AbortSignal): Promise<num
           ON position.topic = record.topic AND position.partition = ${EMBEDDED_PARTITION}
         WHERE record."offset" < position.next_offset - 1
           AND record.appended_at < now() - make_interval(days => ${RETENTION_DAYS})
-        LIMIT ${RECORDS_PER_STATEMENT})`;
+        LIMIT ${RECORDS_PER_STATEMENT})`);
     dropped += droppedNow;
     if (droppedNow < RECORDS_PER_STATEMENT || signal?.aborted) return dropped;
   }

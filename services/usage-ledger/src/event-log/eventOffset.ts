@@ -1,4 +1,4 @@
-import type { Db } from '../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
 import { statements } from '../database/statements.ts';
 
 export interface Partition {
@@ -12,7 +12,7 @@ export class OffsetMoved extends Error {
 }
 
 /** The offset to read next; 0 before anything was read. */
-export async function getNextOffset(db: Pick<Db, 'run'>, place: Partition): Promise<bigint> {
-  const [position] = await db.run<{ nextOffset: bigint }>(statements.readPosition(place));
+export async function getNextOffset(db: Queryable, place: Partition): Promise<bigint> {
+  const [position] = await db.query(statements.readPosition(place));
   return position?.nextOffset ?? 0n;
 }

@@ -6,7 +6,7 @@ export async function ensureUsagePartitions(db: Db, instants: Date[], known?: Da
   const months = new Set(instants.map(firstDayOf));
   if (known) months.delete(firstDayOf(known));
   if (months.size === 0) return;
-  await db.run(statements.ensureUsagePartitions([...months]));
+  await db.query(statements.ensureUsagePartitions([...months]));
 }
 
 const firstDayOf = (instant: Date): string =>

@@ -1,5 +1,6 @@
 import type { UsageGrouping } from '@turnpike/internal-api/usageLedger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /** Whose usage: one key's, or that of every key of a workspace. */
@@ -42,7 +43,7 @@ export async function listUsage(
   const by = (grouping: UsageGrouping): boolean => groupBy.includes(grouping);
   const keyId = 'keyId' in owner ? owner.keyId : null;
   const workspaceId = 'workspaceId' in owner ? owner.workspaceId : null;
-  const rows = await db.$queryRaw<UsageRow[]>`
+  const rows = await db.query(sql<UsageRow>`
     SELECT CASE WHEN ${by('day')} THEN to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD') END AS "day",
       CASE WHEN ${by('model')} THEN canonical_model END COLLATE "C" AS "model", CASE WHEN ${by('key')} THEN key_id END AS "keyId",
       sum(requests)::TEXT AS "requests", sum(success)::TEXT AS "success", sum(failure)::TEXT AS "failure",
@@ -52,7 +53,7 @@ export async function listUsage(
     FROM key_hour_total
     WHERE key_id IN (SELECT key_id FROM key_total WHERE key_id = ${keyId} OR workspace_id = ${workspaceId})
       AND hour >= ${startDay}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${endDay}::TIMESTAMP AT TIME ZONE 'UTC'
-    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT ${limit}`;
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT ${limit}`);
   return rows.map((row) => ({
     keyId: row.keyId,
     day: row.day,

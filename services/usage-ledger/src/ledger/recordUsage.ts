@@ -1,5 +1,5 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import type { Transaction } from '../database/inTransaction.ts';
+import type { Queryable } from '@turnpike/postgres/database';
 import { statements } from '../database/statements.ts';
 
 /**
@@ -9,7 +9,7 @@ import { statements } from '../database/statements.ts';
  *
  * The database's owner does it, in the function `record_calls`: this service's role may not write to the books itself.
  */
-export async function recordUsage(tx: Transaction, source: string, events: UsageRecorded[]): Promise<number> {
-  const [result] = await tx.$queryRaw<{ recorded: bigint }[]>(statements.recordUsage(source, events));
+export async function recordUsage(tx: Queryable, source: string, events: UsageRecorded[]): Promise<number> {
+  const [result] = await tx.query(statements.recordUsage(source, events));
   return Number(result?.recorded ?? 0);
 }

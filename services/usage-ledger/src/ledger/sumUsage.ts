@@ -1,4 +1,5 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { sql } from '@turnpike/postgres/sql';
 import type { BillingUnit, Modality } from '@turnpike/public-api/modality';
 import type { Db } from '../database/createDb.ts';
 
@@ -66,7 +67,7 @@ export async function sumUsage(
 ): Promise<UsageReport> {
   const by = (dimension: UsageDimension): boolean => groupBy.includes(dimension);
   // The empty grouping set is the row of totals. It comes first, and comes even if there are no calls.
-  const rows = await db.$queryRaw<SumsRow[]>`
+  const rows = await db.query(sql<SumsRow>`
     WITH used AS (
       SELECT hour, canonical_model, modality, requests, success, failure, unknown, prompt_tokens, cached_prompt_tokens,
         completion_tokens, charge_nano_usd, NULL AS billing_unit, 0 AS units
@@ -96,7 +97,7 @@ export async function sumUsage(
     FROM hours
     GROUP BY GROUPING SETS ((), (of_day, of_hour, of_model, of_modality))
     ORDER BY grouping(of_day) DESC, of_day, of_hour, of_model, of_modality
-    LIMIT ${limit + 1}`;
+    LIMIT ${limit + 1}`);
   const [totals, ...groups] = rows.map(toGroup);
   if (!totals) throw new Error('a sum without a row of totals');
   return { totals, groups: groupBy.length === 0 ? [totals] : groups };

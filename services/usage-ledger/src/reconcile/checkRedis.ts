@@ -2,7 +2,6 @@ import type { modelRouterApi, RedisCounters } from '@turnpike/internal-api/model
 import type { Client } from '@turnpike/internal-api/transport/createClient';
 import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
-import { inOneSnapshot } from '../database/inOneSnapshot.ts';
 import { type Check, toCheck } from './check.ts';
 import { comparePending, compareSums } from './compareWithRedis.ts';
 import { findStrandedCalls } from './findStrandedCalls.ts';
@@ -65,9 +64,9 @@ async function compareAtOnePlace(
   const params = { workspace_id: workspaceId };
   for (let attempt = 1; ; attempt += 1) {
     const counters = await router.getCounters({ params });
-    const sums = await inOneSnapshot(auditDb, async (tx) => {
+    const sums = await auditDb.snapshot(async (tx) => {
       const asked = { workspaceId, month: firstMonthOf(counters), keyIds: Object.keys(counters.keys), callIds: [] };
-      const { timeline, workspaces } = await absorb({ run: (statement) => tx.$queryRaw(statement) }, [asked]);
+      const { timeline, workspaces } = await absorb(tx, [asked]);
       const [books] = workspaces;
       if (!books) return [];
       const since = await readPostedSince(tx, counters, { timeline, books });

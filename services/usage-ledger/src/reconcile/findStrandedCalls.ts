@@ -1,4 +1,5 @@
 import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /** Pending calls that should not be pending any more. */
@@ -29,7 +30,7 @@ export async function findStrandedCalls(
   { calls, now_ms: nowMs }: Pick<RedisCounters, 'calls' | 'now_ms'>,
 ): Promise<StrandedCalls> {
   const ids = calls.map(({ call_id: callId }) => callId);
-  const [found = { overdue: [], heard: [] }] = await db.$queryRaw<Found[]>`
+  const [found = { overdue: [], heard: [] }] = await db.query(sql<Found>`
     SELECT
       coalesce((
         SELECT jsonb_agg(call_id) FROM unnest(${ids}::UUID[]) AS id JOIN usage_request ON call_id = id
@@ -39,7 +40,7 @@ export async function findStrandedCalls(
       coalesce((
         SELECT jsonb_agg(router_id) FROM router
         WHERE heard_at > clock_timestamp() - make_interval(secs => ${SWEPT_MS / 1_000})
-      ), '[]') AS "heard"`;
+      ), '[]') AS "heard"`);
   const heard = new Set(found.heard);
   const ownerless = calls.filter(({ kind, has_live_session: isOwned, owner, admitted_at_ms: admittedAtMs }) => {
     if (kind !== 'held') return false;

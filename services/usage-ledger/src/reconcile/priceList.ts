@@ -3,6 +3,7 @@ import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { type Client, isRefusal } from '@turnpike/internal-api/transport/createClient';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
 import type { UnitPrice } from '@turnpike/money/unitPrice';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /** The prices of models, by the version of the catalog: of tokens, or of what media are billed by. */
@@ -62,13 +63,13 @@ function readPrices({ pricing, media }: CatalogModel): PriceList[number]['of'] |
 export type ListPrices = ReturnType<typeof createPriceList>;
 
 async function readVersions(db: Db, { since, until, workspaceId }: PricedCalls): Promise<number[]> {
-  const rows = await db.$queryRaw<{ version: number }[]>`
+  const rows = await db.query(sql<{ version: number }>`
     SELECT DISTINCT price_version AS version FROM usage_request
     WHERE started_at >= ${since.toISOString()}::TIMESTAMPTZ
       AND started_at < ${until?.toISOString() ?? 'infinity'}::TIMESTAMPTZ
       AND (${workspaceId ?? null}::TEXT IS NULL OR workspace_id = ${workspaceId ?? null})
     UNION
-    SELECT price_version FROM seal_amendment JOIN usage_request USING (call_id)`;
+    SELECT price_version FROM seal_amendment JOIN usage_request USING (call_id)`);
   return rows.map(({ version }) => version);
 }
 

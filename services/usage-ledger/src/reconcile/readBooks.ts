@@ -1,5 +1,6 @@
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
-import { inOneSnapshot } from '../database/inOneSnapshot.ts';
 import { type Check, toCheck } from './check.ts';
 import { type PriceList, toPricesJson } from './priceList.ts';
 import { readHoursBefore } from './sealBooks.ts';
@@ -36,7 +37,7 @@ type Sums = { workspaceId: string } & Record<SumName, string>;
  * postings since. All of one snapshot. Before anything is sealed that is every row, so `db` needs a statement timeout of minutes.
  */
 export async function readBooks(db: Db, prices: PriceList, workspaceId: string | undefined): Promise<LedgerBooks[]> {
-  const all = await inOneSnapshot(db, async (tx) => {
+  const all = await db.snapshot(async (tx) => {
     const openSince = (await readHoursBefore(tx)).toISOString();
     return sumBooks(tx, { prices: toPricesJson(prices), openSince, of: workspaceId ?? null });
   });
@@ -75,10 +76,10 @@ function toChecks(sums: Sums): Check[] {
 
 /** Every source says of a key what it has; a key's parts are then added up, and a workspace's keys. */
 function sumBooks(
-  tx: Pick<Db, '$queryRaw'>,
+  tx: Queryable,
   { prices, openSince, of }: { prices: string; openSince: string; of: string | null },
 ): Promise<Sums[]> {
-  return tx.$queryRaw<Sums[]>`
+  return tx.query(sql<Sums>`
     WITH late AS (
       SELECT * FROM seal_amendment
       WHERE hour < ${openSince}::TIMESTAMPTZ AND (${of}::TEXT IS NULL OR workspace_id = ${of})
@@ -146,5 +147,5 @@ function sumBooks(
     FROM of_workspace FULL JOIN workspace_total AS total USING (workspace_id) FULL JOIN of_months USING (workspace_id)
       FULL JOIN of_credits USING (workspace_id) FULL JOIN of_credit_postings USING (workspace_id)
     WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
-    ORDER BY workspace_id`;
+    ORDER BY workspace_id`);
 }

@@ -1,6 +1,7 @@
 import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { AbsorbedWorkspace } from '../balances/absorb.ts';
-import type { Db } from '../database/createDb.ts';
 import type { PostedSince } from './compareWithRedis.ts';
 
 /**
@@ -8,7 +9,7 @@ import type { PostedSince } from './compareWithRedis.ts';
  * before have no place: a sum of Redis from among them cannot be told, until it takes over a newer one.
  */
 export async function readPostedSince(
-  db: Pick<Db, '$queryRaw'>,
+  db: Queryable,
   counters: RedisCounters,
   { timeline, books }: { timeline: number; books: AbsorbedWorkspace },
 ): Promise<PostedSince> {
@@ -20,7 +21,7 @@ export async function readPostedSince(
   const places = behind.map(([, { seq }]) => seq ?? 0);
   const walletSeq = counters.seq ?? 0;
   const lowest = Math.min(walletSeq, ...places);
-  const [row] = await db.$queryRaw<{ wallet: string; keys: Record<string, string>; isPlaced: boolean }[]>`
+  const [row] = await db.query(sql<{ wallet: string; keys: Record<string, string>; isPlaced: boolean }>`
     WITH since AS MATERIALIZED (
       SELECT seq, key_id, wallet_nano_usd, counter_nano_usd FROM posting WHERE workspace_id = ${workspaceId} AND seq > ${lowest}
     )
@@ -35,7 +36,7 @@ export async function readPostedSince(
         ) AS charged
       ), '{}') AS "keys",
       NOT EXISTS (SELECT FROM posting WHERE workspace_id = ${workspaceId} AND seq = 0)
-        OR ${lowest} >= (SELECT min(seq) - 1 FROM posting WHERE workspace_id = ${workspaceId} AND seq > 0) AS "isPlaced"`;
+        OR ${lowest} >= (SELECT min(seq) - 1 FROM posting WHERE workspace_id = ${workspaceId} AND seq > 0) AS "isPlaced"`);
   const charged = Object.entries(row?.keys ?? {}).map(([keyId, charge]) => [keyId, BigInt(charge)] as const);
   return {
     walletNanoUsd: row?.isPlaced ? BigInt(row.wallet) : undefined,

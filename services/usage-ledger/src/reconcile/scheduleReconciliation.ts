@@ -1,5 +1,6 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { sql } from '@turnpike/postgres/sql';
 import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
@@ -58,22 +59,19 @@ export function scheduleReconciliation({
 
   async function runIfDue(signal: AbortSignal): Promise<void> {
     // Holds a lock and nothing else: what is written meanwhile is written by other connections, so nothing is kept from being vacuumed.
-    await db.$transaction(
-      async (tx) => {
-        const [row] = await tx.$queryRaw<{ is_mine: boolean }[]>`
-          SELECT pg_try_advisory_xact_lock(hashtext('reconcile')) AS is_mine`;
-        if (!row?.is_mine) return;
-        await tx.$executeRaw`SELECT set_config('idle_in_transaction_session_timeout', ${String(LONGEST_RUN_MS)}, true)`;
-        const begun = await beginRun(db, intervalMs);
-        if (!begun) return;
-        const { reports, lastWorkspace, unasked } = await run({ ...begun, signal });
-        for (const found of reports) report(found);
-        if (unasked > 0)
-          log.warn({ unasked, lastWorkspace }, 'not every workspace was held against Redis: more in the next run');
-        await endRun(db, lastWorkspace);
-      },
-      { timeout: LONGEST_RUN_MS },
-    );
+    await db.transaction(async (tx) => {
+      const [row] = await tx.query(sql<{ is_mine: boolean }>`
+          SELECT pg_try_advisory_xact_lock(hashtext('reconcile')) AS is_mine`);
+      if (!row?.is_mine) return;
+      await tx.execute(sql`SELECT set_config('idle_in_transaction_session_timeout', ${String(LONGEST_RUN_MS)}, true)`);
+      const begun = await beginRun(db, intervalMs);
+      if (!begun) return;
+      const { reports, lastWorkspace, unasked } = await run({ ...begun, signal });
+      for (const found of reports) report(found);
+      if (unasked > 0)
+        log.warn({ unasked, lastWorkspace }, 'not every workspace was held against Redis: more in the next run');
+      await endRun(db, lastWorkspace);
+    });
   }
 
   return repeat(runIfDue, {
@@ -86,18 +84,19 @@ export function scheduleReconciliation({
 
 /** Notes that a run begins, where one is due. */
 async function beginRun(db: Db, intervalMs: number): Promise<{ afterWorkspace: string } | undefined> {
-  const [begun] = await db.$queryRaw<{ afterWorkspace: string }[]>`
+  const [begun] = await db.query(sql<{ afterWorkspace: string }>`
     UPDATE reconciliation SET started_at = clock_timestamp()
     WHERE started_at <= clock_timestamp() - make_interval(secs => ${intervalMs / 1_000})
-    RETURNING after_workspace AS "afterWorkspace"`;
+    RETURNING after_workspace AS "afterWorkspace"`);
   return begun;
 }
 
-const endRun = (db: Db, lastWorkspace: string) => db.$executeRaw`
-  UPDATE reconciliation SET succeeded_at = clock_timestamp(), after_workspace = ${lastWorkspace}`;
+const endRun = (db: Db, lastWorkspace: string) =>
+  db.execute(sql`
+  UPDATE reconciliation SET succeeded_at = clock_timestamp(), after_workspace = ${lastWorkspace}`);
 
 async function readSuccess(db: Db): Promise<number> {
-  const [row] = await db.$queryRaw<{ seconds: number | null }[]>`
-    SELECT extract(epoch FROM succeeded_at)::FLOAT AS seconds FROM reconciliation`;
+  const [row] = await db.query(sql<{ seconds: number | null }>`
+    SELECT extract(epoch FROM succeeded_at)::FLOAT AS seconds FROM reconciliation`);
   return row?.seconds ?? Number.NaN;
 }

@@ -1,5 +1,6 @@
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
-import { inOneSnapshot } from '../database/inOneSnapshot.ts';
 import { type ListPrices, toPricesJson } from './priceList.ts';
 import { type HourSize, splitHours } from './splitHours.ts';
 
@@ -24,50 +25,50 @@ export async function sealBooks(db: Db, { listPrices, timeMs, signal }: SealOpti
   const giveUpAt = performance.now() + timeMs;
   const isOver = (): boolean => signal.aborted || performance.now() >= giveUpAt;
   const until = await findLastHour(db);
-  await db.$executeRaw`SELECT begin_sealing(${until.toISOString()}::TIMESTAMPTZ)`;
+  await db.execute(sql`SELECT begin_sealing(${until.toISOString()}::TIMESTAMPTZ)`);
   const since = await readHoursBefore(db);
   const parts = splitHours({ since, until }, await readHourSizes(db, since), CALLS_AT_ONCE);
   // Where no hour has come to its end since, amendments may have.
   for (const part of parts.length > 0 ? parts : [{ since: until, until }]) {
     if (isOver()) return;
     const prices = toPricesJson(await listPrices(db, part));
-    await inOneSnapshot(
-      db,
-      (tx) => tx.$executeRaw`SELECT seal_usage(${part.until.toISOString()}::TIMESTAMPTZ, ${prices}::JSON)`,
+    await db.snapshot((tx) =>
+      tx.execute(sql`SELECT seal_usage(${part.until.toISOString()}::TIMESTAMPTZ, ${prices}::JSON)`),
     );
   }
   for (const workspaceIds of await listUnsealedWallets(db)) {
     if (isOver()) return;
-    await inOneSnapshot(db, (tx) => tx.$executeRaw`SELECT seal_postings(${workspaceIds}::TEXT[])`);
+    await db.snapshot((tx) => tx.execute(sql`SELECT seal_postings(${workspaceIds}::TEXT[])`));
   }
 }
 
 /** Where open hours begin: those before it are sealed. */
-export async function readHoursBefore(db: Pick<Db, '$queryRaw'>): Promise<Date> {
-  const [row] = await db.$queryRaw<{ hoursBefore: Date }[]>`SELECT hours_before AS "hoursBefore" FROM sealing`;
+export async function readHoursBefore(db: Queryable): Promise<Date> {
+  const [row] = await db.query(sql<{ hoursBefore: Date }>`SELECT hours_before AS "hoursBefore" FROM sealing`);
   return row?.hoursBefore ?? FIRST_HOUR;
 }
 
 /** The instant before which hours are to be sealed, by the database's clock. */
 async function findLastHour(db: Db): Promise<Date> {
-  const [row] = await db.$queryRaw<{ hour: Date }[]>`
-    SELECT date_trunc('hour', now() - INTERVAL '2 hours', 'UTC') AS hour`;
+  const [row] = await db.query(sql<{ hour: Date }>`
+    SELECT date_trunc('hour', now() - INTERVAL '2 hours', 'UTC') AS hour`);
   return row?.hour ?? FIRST_HOUR;
 }
 
 /** By the hourly sums, which is near enough: it only says how much is added up at once. */
-const readHourSizes = (db: Db, since: Date): Promise<HourSize[]> => db.$queryRaw<HourSize[]>`
-  SELECT hour, sum(requests)::FLOAT AS calls FROM key_hour_total
-  WHERE hour >= ${since.toISOString()}::TIMESTAMPTZ AND hour < now() - INTERVAL '2 hours' GROUP BY 1 ORDER BY 1`;
+const readHourSizes = (db: Db, since: Date): Promise<HourSize[]> =>
+  db.query(sql<HourSize>`
+    SELECT hour, sum(requests)::FLOAT AS calls FROM key_hour_total
+    WHERE hour >= ${since.toISOString()}::TIMESTAMPTZ AND hour < now() - INTERVAL '2 hours' GROUP BY 1 ORDER BY 1`);
 
 /** Workspaces with postings that are not sealed, as many at once as have some number of them. */
 async function listUnsealedWallets(db: Db): Promise<string[][]> {
-  const rows = await db.$queryRaw<{ workspaceIds: string[] }[]>`
+  const rows = await db.query(sql<{ workspaceIds: string[] }>`
     SELECT array_agg(workspace_id) AS "workspaceIds" FROM (
       SELECT workspace_id,
         div(sum(total.seq - coalesce(sealed.seq, 0)) OVER (ORDER BY workspace_id), ${POSTINGS_AT_ONCE}) AS part
       FROM workspace_total AS total LEFT JOIN sealed_wallet AS sealed USING (workspace_id)
       WHERE total.seq > coalesce(sealed.seq, -1)
-    ) AS unsealed GROUP BY part ORDER BY part`;
+    ) AS unsealed GROUP BY part ORDER BY part`);
   return rows.map(({ workspaceIds }) => workspaceIds);
 }

@@ -1,3 +1,4 @@
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 import { type Check, toCheck } from './check.ts';
 import { readHoursBefore } from './sealBooks.ts';
@@ -36,9 +37,9 @@ export async function verifySeals(db: Db, workspaceId: string | undefined, signa
     }
   };
   const of = workspaceId ?? null;
-  const sizes = await db.$queryRaw<HourSize[]>`
+  const sizes = await db.query(sql<HourSize>`
     SELECT hour, sum(calls)::FLOAT AS calls FROM sealed_hour
-    WHERE ${of}::TEXT IS NULL OR workspace_id = ${of} GROUP BY 1 ORDER BY 1`;
+    WHERE ${of}::TEXT IS NULL OR workspace_id = ${of} GROUP BY 1 ORDER BY 1`);
   const all = { since: FIRST_HOUR, until: await readHoursBefore(db) };
   for (const { since, until } of splitHours(all, sizes, CALLS_AT_ONCE)) {
     signal?.throwIfAborted();
@@ -56,7 +57,7 @@ export async function verifySeals(db: Db, workspaceId: string | undefined, signa
 }
 
 const compareHours = (db: Db, { since, until, of }: { since: string; until: string; of: string | null }) =>
-  db.$queryRaw<ApartRow[]>`
+  db.query(sql<ApartRow>`
     WITH added AS MATERIALIZED (
       SELECT * FROM usage_by_hour('[]', ${since}::TIMESTAMPTZ, ${until}::TIMESTAMPTZ, ${of}::TEXT)
     ), archived AS (
@@ -79,9 +80,10 @@ const compareHours = (db: Db, { since, until, of }: { since: string; until: stri
       WHERE is_apart AND archived.calls IS NULL
     )
     SELECT workspace_id AS "workspaceId", sum(seals)::INT AS "seals", sum(hours)::INT AS "hours", 0 AS "postings"
-    FROM apart GROUP BY 1`;
+    FROM apart GROUP BY 1`);
 
-const comparePostings = (db: Db, of: string | null) => db.$queryRaw<ApartRow[]>`
+const comparePostings = (db: Db, of: string | null) =>
+  db.query(sql<ApartRow>`
   SELECT sealed.workspace_id AS "workspaceId", 0 AS "seals", 0 AS "hours", 1 AS "postings"
   FROM sealed_wallet AS sealed
   LEFT JOIN (
@@ -93,4 +95,4 @@ const comparePostings = (db: Db, of: string | null) => db.$queryRaw<ApartRow[]>`
   ) AS added USING (workspace_id)
   WHERE (${of}::TEXT IS NULL OR workspace_id = ${of})
     AND (coalesce(added.postings, 0), coalesce(added.credited, 0), coalesce(added.postings_hash, 0))
-      <> (sealed.postings, sealed.credited_nano_usd, sealed.postings_hash)`;
+      <> (sealed.postings, sealed.credited_nano_usd, sealed.postings_hash)`);

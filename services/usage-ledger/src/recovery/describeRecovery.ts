@@ -1,3 +1,4 @@
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 import { LISTENING } from '../database/statements.ts';
 import { LONGEST_WAIT_MS } from './judgeGate.ts';
@@ -74,7 +75,7 @@ interface KnownRecovery extends Pick<RecoveryStanding, 'now' | 'timeline' | 'cau
 
 /** Reads how the region stands with its Redis and its Postgres. Changes nothing. */
 export async function readRecoveryStanding(db: Db): Promise<RecoveryStanding> {
-  const [known] = await db.$queryRaw<KnownRecovery[]>`
+  const [known] = await db.query(sql<KnownRecovery>`
     SELECT clock_timestamp() AS "now", current_timeline() AS "timeline", recovery.timeline AS "caughtUpWith",
       coalesce((
         SELECT jsonb_agg(jsonb_build_object('shard', shard, 'routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark,
@@ -90,7 +91,7 @@ export async function readRecoveryStanding(db: Db): Promise<RecoveryStanding> {
           'openedMsAgo', extract(epoch FROM clock_timestamp() - opened_at) * 1000) ORDER BY shard, redis_id)
         FROM redis_server
       ), '[]') AS "servers"
-    FROM recovery`;
+    FROM recovery`);
   if (!known) throw new Error('the row of recovery is gone');
   return describeRecovery(known);
 }

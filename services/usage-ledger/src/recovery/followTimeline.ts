@@ -29,7 +29,7 @@ export const followTimeline = (dependencies: FollowTimelineDependencies): Repeti
   });
 
 async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies, signal: AbortSignal): Promise<void> {
-  const [seen] = await db.run<{ timeline: number; caughtUpWith: number | null }>(statements.readTimeline());
+  const [seen] = await db.query(statements.readTimeline());
   if (!seen) throw new Error('the row of recovery is gone');
   const { timeline, caughtUpWith } = seen;
   if (caughtUpWith === timeline) return;
@@ -42,7 +42,7 @@ async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies,
   const ends = [...(await consumer.endOffsets())].map(([partition, end]) => ({ topic, partition, end }));
   await consumer.goBack();
   while (!signal.aborted) {
-    const caughtUp = await db.run<{ was: number }>(statements.catchUp(timeline, ends));
+    const caughtUp = await db.query(statements.catchUp(timeline, ends));
     if (caughtUp.length > 0) return log.info({ timeline }, 'the event log is read, and balances are given');
     // Another replica was first, or the database has changed hands once more.
     if (await isOver(db, timeline)) return;
@@ -51,6 +51,6 @@ async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies,
 }
 
 async function isOver(db: Db, timeline: number): Promise<boolean> {
-  const [now] = await db.run<{ timeline: number; caughtUpWith: number | null }>(statements.readTimeline());
+  const [now] = await db.query(statements.readTimeline());
   return now?.timeline !== timeline || now.caughtUpWith === timeline;
 }

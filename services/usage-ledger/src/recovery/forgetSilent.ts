@@ -1,3 +1,4 @@
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
 /**
@@ -5,7 +6,7 @@ import type { Db } from '../database/createDb.ts';
  * has seen for a day: who comes back is new.
  */
 export async function forgetSilent(db: Db): Promise<void> {
-  await db.$executeRaw`DELETE FROM router WHERE heard_at < clock_timestamp() - INTERVAL '1 hour'`;
-  await db.$executeRaw`DELETE FROM event_reader WHERE lapses_at < clock_timestamp() - INTERVAL '1 hour'`;
-  await db.$executeRaw`DELETE FROM redis_server WHERE seen_at < clock_timestamp() - INTERVAL '1 day'`;
+  await db.execute(sql`DELETE FROM router WHERE heard_at < clock_timestamp() - INTERVAL '1 hour'`);
+  await db.execute(sql`DELETE FROM event_reader WHERE lapses_at < clock_timestamp() - INTERVAL '1 hour'`);
+  await db.execute(sql`DELETE FROM redis_server WHERE seen_at < clock_timestamp() - INTERVAL '1 day'`);
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '@turnpike/logging/createLogger';
+import { type Queryable, retryConflicts } from '@turnpike/postgres/database';
 import type { Db } from '../database/createDb.ts';
-import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import { type ReportedRouter, statements } from '../database/statements.ts';
 import { type Judgement, judgeGate, LEAVE_MS, LONGEST_WAIT_MS, type Recovery } from './judgeGate.ts';
 
@@ -50,7 +50,7 @@ export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'inf
   }
 
   return async function reportRouter(report: RouterReport): Promise<GateAnswer> {
-    const [known] = await db.run<{ mark: string; isOpen: boolean }>(statements.hearRouter(report));
+    const [known] = await db.query(statements.hearRouter(report));
     const { shard, redisId } = report;
     if (redisId === null) return NO_GATE;
     if (known?.isOpen && known.mark !== report.missingMark)
@@ -76,46 +76,48 @@ type Judged = Judgement & { hasRaised: boolean };
 async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'warn'>): Promise<Judged> {
   const seen = judgeGate(await readRecovery(db, about.shard), about);
   if (!seen.move) return { ...seen, hasRaised: false };
-  const steps = await inTransaction(db, async (tx) => {
-    await tx.$queryRaw(statements.lockRecovery());
-    const taken: Step[] = [];
-    for (;;) {
-      const judgement = judgeGate(await readRecovery(tx, about.shard), about);
-      taken.push({ ...judgement, about });
-      if (!judgement.move) return taken;
-      await apply(tx, judgement, about);
-    }
-  });
+  const steps = await retryConflicts(() =>
+    db.transaction(async (tx) => {
+      await tx.query(statements.lockRecovery());
+      const taken: Step[] = [];
+      for (;;) {
+        const judgement = judgeGate(await readRecovery(tx, about.shard), about);
+        taken.push({ ...judgement, about });
+        if (!judgement.move) return taken;
+        await apply(tx, judgement, about);
+      }
+    }),
+  );
   for (const step of steps) logMove(step, log);
   const hasRaised = steps.some(({ move }) => move !== undefined && move.kind !== 'opened' && move.kind !== 'kept_out');
   return { ...(steps.at(-1) ?? seen), hasRaised };
 }
 
-async function readRecovery(db: Pick<Db, '$queryRaw'>, shard: string): Promise<Recovery> {
-  const [row] = await db.$queryRaw<Recovery[]>(statements.readRecovery(shard));
+async function readRecovery(db: Queryable, shard: string): Promise<Recovery> {
+  const [row] = await db.query(statements.readRecovery(shard));
   if (!row) throw new Error('a SELECT of what is known gave no row');
   return row;
 }
 
-async function apply(tx: Transaction, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
-  if (!server) return void (await tx.$executeRaw(statements.takeRedis({ shard, redisId })));
+async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
+  if (!server) return void (await tx.execute(statements.takeRedis({ shard, redisId })));
   switch (move?.kind) {
     case 'emptied':
-      await tx.$executeRaw(statements.raiseMark(server));
+      await tx.execute(statements.raiseMark(server));
       // Those that counted in it may have put back into no other yet.
       if (server.isOpen)
-        await tx.$executeRaw(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
+        await tx.execute(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
       break;
     case 'kept_out':
-      await tx.$executeRaw(statements.raisedAgo({ shard, redisId }, 0));
+      await tx.execute(statements.raisedAgo({ shard, redisId }, 0));
       break;
     case 'superseded':
-      await tx.$executeRaw(statements.raiseMark(move.loser));
-      await tx.$executeRaw(statements.raiseMark(server));
-      await tx.$executeRaw(statements.raisedAgo({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
+      await tx.execute(statements.raiseMark(move.loser));
+      await tx.execute(statements.raiseMark(server));
+      await tx.execute(statements.raisedAgo({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
       break;
     case 'opened':
-      await tx.$executeRaw(statements.openRedis(server));
+      await tx.execute(statements.openRedis(server));
       break;
   }
 }
