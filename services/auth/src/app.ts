@@ -10,6 +10,7 @@ import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { authApi } from '@turnpike/internal-api/auth';
 import { serveApi } from '@turnpike/internal-api/transport/serveApi';
+import { sql } from '@turnpike/postgres/sql';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { toInternalError, toPublicError } from './api/authServiceError.ts';
@@ -62,7 +63,7 @@ export function createLookUpAuthenticator({
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  readinessChecks: { postgres: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true) },
+  readinessChecks: { postgres: () => dependencies.db.query(sql`SELECT 1`).then(() => true) },
 });
 
 /** The routes that clients reach through the edge. */

@@ -1,5 +1,6 @@
 import { startService } from '@turnpike/http-service/startService';
 import { repeat } from '@turnpike/lifecycle/repeat';
+import { sql } from '@turnpike/postgres/sql';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp, listInternalRoutes } from './app.ts';
@@ -60,6 +61,6 @@ startService({
   routes: (dependencies) => ({
     public: createApp(dependencies),
     internal: listInternalRoutes(dependencies),
-    readinessChecks: { postgres: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true) },
+    readinessChecks: { postgres: () => dependencies.db.query(sql`SELECT 1`).then(() => true) },
   }),
 });

@@ -1,7 +1,8 @@
-import { createPgAdapter, createPool, type PoolOptions } from '@turnpike/postgres/createPool';
+import type { PoolOptions } from '@turnpike/postgres/createPool';
+import { openPrisma, type Statements } from '@turnpike/postgres/openPrisma';
 import { PrismaClient } from '../generated/client.ts';
 
-export type Db = PrismaClient;
+export type Db = PrismaClient & Statements;
 
 /** Pools of connections to auth's database, each for one purpose, so that none waits for another's. */
 export interface Databases {
@@ -38,7 +39,7 @@ export function openDatabases(
   { verdictTimeoutMs, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: DatabaseTimeouts,
 ): Databases {
   const open = (options: Pick<PoolOptions, 'poolSize' | 'statementTimeoutMs' | 'waitTimeoutMs'>): Db =>
-    new PrismaClient({ adapter: createPgAdapter(createPool({ service: 'auth', databaseUrl, ...options })) });
+    openPrisma({ service: 'auth', databaseUrl, ...options }, (adapter) => new PrismaClient({ adapter }));
   const verdictDb = open({
     poolSize: CONNECTIONS.verdicts,
     statementTimeoutMs: verdictTimeoutMs,

@@ -1,5 +1,6 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { Db } from '../database/openDatabases.ts';
@@ -50,7 +51,7 @@ export async function findKey(
 
 /** Time until an instant by the database's clock, ms. */
 async function readTimeUntil(db: Db, instant: Date): Promise<number> {
-  const [row] = await db.$queryRaw<{ leftMs: number }[]>`
-    SELECT (extract(epoch FROM ${instant}::timestamptz - now()) * 1000)::float8 AS "leftMs"`;
+  const [row] = await db.query(sql<{ leftMs: number }>`
+    SELECT (extract(epoch FROM ${instant}::timestamptz - now()) * 1000)::float8 AS "leftMs"`);
   return row?.leftMs ?? 0;
 }

@@ -1,4 +1,5 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
@@ -31,7 +32,7 @@ export async function rotateKey(
   { peppers, now }: { peppers: NamedSecret[]; now: Date },
 ): Promise<RotatedKey> {
   return db.$transaction(async (tx) => {
-    await tx.$executeRaw`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR UPDATE`;
+    await tx.$executeRaw(sql`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR UPDATE`);
     const key = await tx.apiKey.findUnique({ where: { keyId } });
     if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
     const { status, expiresAt, replacedBy } = key;

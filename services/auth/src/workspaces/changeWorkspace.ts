@@ -1,4 +1,5 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
@@ -32,8 +33,8 @@ export async function setMonthlyCap(
   db: Db,
   { workspaceId, monthlyCapNanoUsd }: { workspaceId: string; monthlyCapNanoUsd: NanoUsd | null },
 ): Promise<VersionedWorkspace> {
-  await db.$executeRaw`
+  await db.execute(sql`
     UPDATE workspace SET monthly_cap_nano_usd = ${monthlyCapNanoUsd}, version = version + 1
-    WHERE workspace_id = ${workspaceId} AND monthly_cap_nano_usd IS DISTINCT FROM ${monthlyCapNanoUsd}`;
+    WHERE workspace_id = ${workspaceId} AND monthly_cap_nano_usd IS DISTINCT FROM ${monthlyCapNanoUsd}`);
   return getWorkspace(db, workspaceId);
 }

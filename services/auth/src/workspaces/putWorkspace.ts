@@ -1,5 +1,6 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
@@ -31,7 +32,7 @@ export async function createWorkspace(db: Db, wanted: Workspace): Promise<Versio
  */
 export async function putWorkspace(db: Db, wanted: Workspace): Promise<VersionedWorkspace> {
   const { workspaceId, organizationId, name, region, billingStatus, monthlyCapNanoUsd } = wanted;
-  await db.$executeRaw`
+  const put = sql`
     INSERT INTO workspace (workspace_id, organization_id, name, region, billing_status, monthly_cap_nano_usd)
     VALUES (${workspaceId}, ${organizationId}, ${name}, ${region}, ${billingStatus}, ${monthlyCapNanoUsd})
     ON CONFLICT (workspace_id) DO UPDATE SET
@@ -41,8 +42,8 @@ export async function putWorkspace(db: Db, wanted: Workspace): Promise<Versioned
       version = workspace.version + 1
     WHERE workspace.organization_id = EXCLUDED.organization_id
       AND (workspace.name, workspace.billing_status, workspace.monthly_cap_nano_usd)
-        IS DISTINCT FROM (EXCLUDED.name, EXCLUDED.billing_status, EXCLUDED.monthly_cap_nano_usd)
-  `.catch((error: unknown) => {
+        IS DISTINCT FROM (EXCLUDED.name, EXCLUDED.billing_status, EXCLUDED.monthly_cap_nano_usd)`;
+  await db.execute(put).catch((error: unknown) => {
     if (sqlStateOf(error) !== '23505') throw error; // but a unique violation: the organization has another
     throw new ApiError<AuthServiceFault>({ kind: 'workspace_conflict' });
   });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Region } from '@turnpike/config/region';
 import { type CatalogModel, type CatalogSnapshot, catalogModelSchema } from '@turnpike/internal-api/catalogSnapshot';
+import { sql } from '@turnpike/postgres/sql';
 import { z } from 'zod';
 import type { Db } from '../database/createDb.ts';
 import { disableModels, findDisabledModels } from './disabledModels.ts';
@@ -14,7 +15,7 @@ const APPLY_LOCK = 7_041_917;
  */
 export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: Region): Promise<CatalogSnapshot> {
   return db.$transaction(async (tx) => {
-    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${APPLY_LOCK}::BIGINT)`;
+    await tx.$executeRaw(sql`SELECT pg_advisory_xact_lock(${APPLY_LOCK}::BIGINT)`);
     // Read under the lock, so that the newest version always has every switch that was set before it.
     const models = disableModels(fileModels, await findDisabledModels(tx));
     const content = JSON.stringify(models);

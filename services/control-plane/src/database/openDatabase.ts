@@ -1,7 +1,7 @@
-import { createPgAdapter, createPool } from '@turnpike/postgres/createPool';
+import { openPrisma, type Statements } from '@turnpike/postgres/openPrisma';
 import { type Prisma, PrismaClient } from '../generated/client.ts';
 
-export type Db = PrismaClient;
+export type Db = PrismaClient & Statements;
 /** The statements of one transaction. */
 export type Tx = Prisma.TransactionClient;
 
@@ -12,13 +12,7 @@ const STATEMENT_TIMEOUT_MS = 2_000;
 
 /** Opens the account database. Connections are made when they are first needed. */
 export const openDatabase = (databaseUrl: string): Db =>
-  new PrismaClient({
-    adapter: createPgAdapter(
-      createPool({
-        service: 'control-plane',
-        databaseUrl,
-        poolSize: CONNECTIONS,
-        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-      }),
-    ),
-  });
+  openPrisma(
+    { service: 'control-plane', databaseUrl, poolSize: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    (adapter) => new PrismaClient({ adapter }),
+  );

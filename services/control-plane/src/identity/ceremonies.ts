@@ -1,3 +1,4 @@
+import { sql } from '@turnpike/postgres/sql';
 import { z } from 'zod';
 import type { Tx } from '../database/openDatabase.ts';
 import type { Prisma } from '../generated/client.ts';
@@ -40,8 +41,8 @@ export async function takeCeremony<K extends Kind>(
   kind: K,
   token: string,
 ): Promise<CeremonyBody<K> | undefined> {
-  const [row] = await tx.$queryRaw<{ body: unknown; is_live: boolean }[]>`
-    DELETE FROM ceremony WHERE kind = ${kind} AND token_hash = ${hashToken(token)} RETURNING body, ends_at > now() AS is_live`;
+  const [row] = await tx.$queryRaw<{ body: unknown; is_live: boolean }[]>(sql`
+    DELETE FROM ceremony WHERE kind = ${kind} AND token_hash = ${hashToken(token)} RETURNING body, ends_at > now() AS is_live`);
   return row?.is_live ? (BODIES[kind].parse(row.body) as CeremonyBody<K>) : undefined;
 }
 

@@ -1,5 +1,6 @@
 import { isWithin, type Role } from '@turnpike/console-api/roles';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db } from '../database/openDatabase.ts';
@@ -58,8 +59,8 @@ export async function invite(
     const member = await tx.member.findFirst({ where: { organizationId, user: { emails: { some: { address } } } } });
     if (member) throw new ApiError({ kind: 'is_a_member' });
     // The lock has invitations to one address take turns.
-    const [{ name: organization } = { name: '' }] = await tx.$queryRaw<{ name: string }[]>`
-      SELECT name FROM organization WHERE organization_id = ${organizationId} FOR UPDATE`;
+    const [{ name: organization } = { name: '' }] = await tx.$queryRaw<{ name: string }[]>(sql`
+      SELECT name FROM organization WHERE organization_id = ${organizationId} FOR UPDATE`);
     const { name: inviter } = await tx.user.findUniqueOrThrow({ where: { userId } });
     await tx.invitation.updateMany({
       where: { organizationId, address, status: 'open' },

@@ -1,4 +1,5 @@
 import { isWithin, type Role } from '@turnpike/console-api/roles';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
@@ -40,9 +41,9 @@ async function lockRoles(
   { organizationId, userId }: Acting,
   targetId: string,
 ): Promise<{ acting: Role; target: Role }> {
-  const rows = await tx.$queryRaw<{ user_id: string; role: Role }[]>`
+  const rows = await tx.$queryRaw<{ user_id: string; role: Role }[]>(sql`
     SELECT user_id, role FROM member WHERE organization_id = ${organizationId} AND user_id IN (${userId}, ${targetId})
-    ORDER BY user_id FOR UPDATE`;
+    ORDER BY user_id FOR UPDATE`);
   const roleOf = (id: string) => rows.find(({ user_id }) => user_id === id)?.role;
   const acting = roleOf(userId);
   const target = roleOf(targetId);

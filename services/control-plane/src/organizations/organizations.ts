@@ -1,5 +1,6 @@
 import type { Role } from '@turnpike/console-api/roles';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
@@ -21,7 +22,7 @@ const toBody = ({ organizationId, name, createdAt }: OrganizationRow, role: Role
 
 /** Refuses a further organization of a user who belongs to 20. The lock has requests of one user take turns. */
 export async function refuseTooMany(tx: Tx, userId: string): Promise<void> {
-  await tx.$queryRaw`SELECT 1 AS one FROM account_user WHERE user_id = ${userId} FOR UPDATE`;
+  await tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${userId} FOR UPDATE`);
   if ((await tx.member.count({ where: { userId } })) >= MAX_ORGANIZATIONS)
     throw new ApiError({ kind: 'too_many_organizations' });
 }
