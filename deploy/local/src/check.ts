@@ -22,6 +22,8 @@ const CHECKS: { name: string; command: string; args: string[] }[] = [
     command: 'depcruise',
     args: ['--config', '.dependency-cruiser.cjs', ...FOLDERS],
   },
+  // Compares each `schema.prisma` with the tables that the service's SQL makes.
+  { name: 'schemas', command: 'node', args: ['libs/postgres/test/checkSchemas.ts'] },
   // Takes `--fix`, which writes down the counts that fell.
   { name: 'prose', command: 'node', args: ['deploy/local/src/prose/checkProse.ts', ...process.argv.slice(2)] },
 ];
