@@ -9,8 +9,6 @@ import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
-import { AUDIO_TYPES } from './answer/audio/sendSpeech.ts';
-import { lacksTimes } from './answer/audio/transcriptAnswer.ts';
 import { listRoutes } from './app.ts';
 import { createBackends } from './backends/createBackends.ts';
 import { createReplicaTurns } from './backends/replicaTurns.ts';
@@ -18,8 +16,6 @@ import { clipSettingsOf, toMediaCatalog } from './catalog/mediaCatalog.ts';
 import { configSchema } from './config.ts';
 import { createDb, type Db } from './database/createDb.ts';
 import { openJobs } from './jobs/openJobs.ts';
-import { toJobMoney } from './jobs/toJobMoney.ts';
-import { toWorkshop } from './jobs/toWorkshop.ts';
 import { createMedia } from './media/createMedia.ts';
 import { openMoney } from './money/openMoney.ts';
 import { openRequests } from './request/openRequests.ts';
@@ -113,8 +109,10 @@ startService({
         list: () => backends.list().map(({ replica, state }) => ({ replica, isUp: state === 'ready' })),
         dialectOf: backends.dialectOf,
       },
-      workshop: toWorkshop(media, { folder, audioTypes: AUDIO_TYPES, lacksTimes }),
-      money: toJobMoney(money, { region }),
+      media,
+      folder,
+      money,
+      region,
       clipSettingsOf: (model) => clipSettingsOf(catalog.current(), model),
       disabledModels: () => catalog.current()?.disabled ?? [],
       activePerKey: config.ACTIVE_JOBS_PER_KEY,

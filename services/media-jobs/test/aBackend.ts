@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { JobBackends } from '../src/jobs/work/house.ts';
+import type { JobDependencies } from '../src/jobs/dependencies.ts';
 import { BackendFault, type BackendJob, type Dialect, type Replica } from '../src/terms/backend.ts';
 import type { Transcript } from '../src/terms/transcript.ts';
 
@@ -34,7 +34,7 @@ export const aReplica = (fields: Partial<Replica> = {}): Replica => ({
 });
 
 /** Replicas in the test's own process, which do what the test says. */
-export function someBackends(...replicas: Replica[]): JobBackends & { of(id: string): TestReplica } {
+export function someBackends(...replicas: Replica[]): JobDependencies['backends'] & { of(id: string): TestReplica } {
   const all = new Map<string, TestReplica>(replicas.map((replica) => [replica.id, aTestReplica(replica)]));
   const of = (id: string): TestReplica => {
     const found = all.get(id);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Prisma } from '../src/generated/client.ts';
+import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
 import { HeldJob } from '../src/jobs/work/heldJob.ts';
 import { aReplica, someBackends } from './aBackend.ts';
 import { aCall, openTestJobs, type TestJobs } from './openTestJobs.ts';
@@ -16,14 +16,14 @@ afterAll(() => test.close());
 async function aHeldJob(): Promise<HeldJob> {
   const jobs = await test.open({ backends: { ...someBackends(aReplica()), list: () => [] } });
   const { id } = await jobs.make(aCall());
-  return new HeldJob(test.db, await test.read(id));
+  return new HeldJob({ db: test.db, metrics: noMediaMetrics }, { ...(await test.read(id)), state: 'running' });
 }
 const dueAtOf = async ({ row }: HeldJob) => (await test.read(row.jobId)).dueAt;
 
 it('has its lease go on through steps that do not say when the job is to be looked at next', async () => {
   const held = await aHeldJob();
   const { dueAt: before } = held.row;
-  const [{ dueAt }] = await Promise.all([held.step(Prisma.sql`progress = 50`), held.renew(LEASE_MS)]);
+  const [{ dueAt }] = await Promise.all([held.step('advance', { progress: 50 }), held.renew(LEASE_MS)]);
   expect(dueAt).toEqual(before);
   expect((await dueAtOf(held))?.getTime()).toBeGreaterThan(before?.getTime() ?? Number.POSITIVE_INFINITY);
 });
@@ -31,7 +31,7 @@ it('has its lease go on through steps that do not say when the job is to be look
 it('puts off by no renewal when the job is to be looked at next, once a step has said so', async () => {
   const held = await aHeldJob();
   await held.renew(LEASE_MS);
-  const [{ dueAt }] = await Promise.all([held.step(Prisma.sql`due_at = now()`), held.renew(LEASE_MS)]);
+  const [{ dueAt }] = await Promise.all([held.step('askAgain', { dueInMs: 0 }), held.renew(LEASE_MS)]);
   await held.renew(LEASE_MS);
   expect(await dueAtOf(held)).toEqual(dueAt);
   expect(held.signal.aborted).toBe(false);

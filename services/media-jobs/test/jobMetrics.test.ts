@@ -4,8 +4,8 @@ import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
 import { type RunningTelemetry, startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
+import type { JobDependencies } from '../src/jobs/dependencies.ts';
 import { observeJobs } from '../src/jobs/observeJobs.ts';
-import type { JobMetrics } from '../src/jobs/work/house.ts';
 import { aFault, aReplica, someBackends } from './aBackend.ts';
 import { aCall, anImageRequest, aVideoRequest, eventually, openTestJobs, type TestJobs } from './openTestJobs.ts';
 
@@ -77,7 +77,7 @@ it('counts each job once, each attempt by its backend, and shows what waits and 
 it('says NaN while the database does not answer', async () => {
   const broken = { $queryRaw: () => Promise.reject(new Error('away')) } as unknown as TestJobs['db'];
   const reads: (() => unknown)[] = [];
-  const metrics: JobMetrics = { ...noMediaMetrics, observeJobs: (read) => void reads.push(read) };
+  const metrics: JobDependencies['metrics'] = { ...noMediaMetrics, observeJobs: (read) => void reads.push(read) };
   const observing = observeJobs({ db: broken, metrics, log });
   await observing.now().catch(() => {});
   expect(reads.map((read) => read())).toEqual([undefined]);

@@ -8,7 +8,7 @@ import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { type Claim, readCreations } from '../src/jobs/table/creations.ts';
 import { findJob } from '../src/jobs/table/findJobs.ts';
 import { TURN_LOCK } from '../src/jobs/table/takeQueued.ts';
-import { InvalidOutput } from '../src/jobs/work/workshop.ts';
+import { MediaFault } from '../src/media/mediaFault.ts';
 import type { Transcript } from '../src/terms/transcript.ts';
 import { aFault, aReplica, someBackends, type TestReplica } from './aBackend.ts';
 import {
@@ -21,6 +21,7 @@ import {
   openTestJobs,
   type TestJobs,
 } from './openTestJobs.ts';
+import { transitionOf } from './transitionOf.ts';
 
 let test: TestJobs;
 let jobs: CalledJobs;
@@ -135,7 +136,7 @@ describe('a job of images', () => {
 
   it('fails where what came is no image', async () => {
     replica.onImage = async () => {
-      throw new InvalidOutput('nothing in it');
+      throw new MediaFault('invalid_output');
     };
     const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
     expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'invalid_output' });
@@ -662,7 +663,7 @@ it('settles a job within seconds of a connection that broke as it was settled', 
       const own = Reflect.get(target, name);
       if (name !== '$queryRaw' && name !== '$executeRaw') return own;
       return async (query: { sql?: string }, ...values: unknown[]) => {
-        if (broken.length === 0 && query.sql?.includes('settled_at = now()')) {
+        if (broken.length === 0 && transitionOf(query.sql ?? '') === 'settle') {
           broken.push(query);
           throw new Error('Connection terminated unexpectedly');
         }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Db } from '../src/database/createDb.ts';
-import { listLate, takeDueEnded, takeDueWork } from '../src/jobs/table/takeDue.ts';
+import { listLate } from '../src/jobs/table/findJobs.ts';
+import { takeDueEnded, takeDueWork } from '../src/jobs/table/steps.ts';
 import { listQueuedModels, takeQueued } from '../src/jobs/table/takeQueued.ts';
 import { RUN_TIMES } from '../src/jobs/times.ts';
 import { openTestJobs, type TestJobs } from './openTestJobs.ts';

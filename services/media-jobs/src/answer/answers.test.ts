@@ -10,7 +10,8 @@ import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { aShownJob, aStoredOutput } from '../../test/aShownJob.ts';
 import { createToWireError } from '../api/mediaError.ts';
 import type { SpeechRequest } from '../terms/mediaRequest.ts';
-import { AUDIO_TYPES, sendSpeech } from './audio/sendSpeech.ts';
+import { SPEECH_TYPES } from '../terms/mediaRequest.ts';
+import { sendSpeech } from './audio/sendSpeech.ts';
 import { type Content, sendContent } from './content/sendContent.ts';
 import type { FinishedImages } from './images/imageAnswer.ts';
 import { sendImages } from './images/sendImages.ts';
@@ -181,7 +182,7 @@ describe('speech', () => {
   const cost = { chargeNanoUsd: 4_000n, usage };
   const bytes = Buffer.from('the bytes of the speech');
 
-  it.each(Object.entries(AUDIO_TYPES))('comes as %s by its type', async (format, type) => {
+  it.each(Object.entries(SPEECH_TYPES))('comes as %s by its type', async (format, type) => {
     const response = await get((_req, res) =>
       sendSpeech(res, asked({ responseFormat: format as SpeechRequest['responseFormat'] }), {
         audio: inPieces(bytes),

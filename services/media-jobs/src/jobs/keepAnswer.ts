@@ -1,15 +1,12 @@
 import type { Readable } from 'node:stream';
-import { Prisma } from '../generated/client.ts';
-import { makeJobId } from './jobId.ts';
+import type { JobDependencies } from './dependencies.ts';
+import { makeJobId, outputKeyOf } from './jobNames.ts';
 import type { JobToMake } from './makeJob.ts';
-import { outputKeyOf } from './objectKeys.ts';
-import { toHoldJson } from './owners/holdJson.ts';
 import { insertJob } from './table/insertJob.ts';
-import type { JobRow } from './table/jobRow.ts';
-import { type RowVersion, stepJob } from './table/stepJob.ts';
+import { type JobRow, toHoldJson } from './table/jobRow.ts';
+import { stepJob } from './table/steps.ts';
 import { IN_DOUBT_MS } from './times.ts';
-import { type JobEnd, toEnd } from './work/endJob.ts';
-import type { House } from './work/house.ts';
+import { toEnd } from './work/endJob.ts';
 import { toExtension } from './work/storeFile.ts';
 import { fromRequest } from './work/toRequest.ts';
 
@@ -18,14 +15,15 @@ export interface AnswerToKeep extends Omit<JobToMake, 'isHidden'> {
   made: { type: string; seconds?: number; read(): Promise<Readable> };
 }
 
-/** Largest answer that is kept. */
+/** Size of the largest answer that is kept. */
 const LARGEST_BYTES = 32 * 1_048_576;
 
 /**
  * Stores an answer for retries of its call, and makes a row of the call: a hidden job that has ended, with its charge and its completion
- * event, so that a crash before the call is settled neither loses the charge nor has it made twice. Rejects where the claim is void.
+ * event, so that a crash before the call is settled neither loses nor repeats the charge. Rejects if the claim is void.
  */
-export async function keepAnswer({ db, store: objects, money, metrics }: House, answer: AnswerToKeep): Promise<JobRow> {
+export async function keepAnswer(dependencies: JobDependencies, answer: AnswerToKeep): Promise<JobRow> {
+  const { db, store: objects, money, metrics, region } = dependencies;
   const { request, hold, claim, made } = answer;
   const jobId = makeJobId('job');
   const key = outputKeyOf(jobId, { version: 1, tries: 0, index: 0, extension: toExtension(made.type) });
@@ -55,14 +53,11 @@ export async function keepAnswer({ db, store: objects, money, metrics }: House, 
       },
       claim,
     );
-    const end: JobEnd = { state: 'completed', units: row.unitsBound, outputs: [output] };
-    // This process settles the call at once, and the row says so then.
-    const ended = await stepJob(tx, row, toEnd(row, end, money, { settledAfterMs: IN_DOUBT_MS }));
+    // This process settles the call at once, and notes that in the row.
+    const given = { region, settledAfterMs: IN_DOUBT_MS };
+    const end = toEnd(row, { name: 'complete', units: row.unitsBound, outputs: [output] }, given);
+    const ended = await stepJob({ db: tx, metrics }, row, 'complete', end);
     if (!ended) throw new Error('a row that no other process sees was changed');
     return ended;
   });
 }
-
-/** Notes that the call of an answer is settled. */
-export const noteSettled = ({ db }: Pick<House, 'db'>, row: RowVersion): Promise<JobRow | undefined> =>
-  stepJob(db, row, Prisma.sql`settled_at = now(), due_at = remove_at`);

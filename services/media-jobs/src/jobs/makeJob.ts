@@ -5,25 +5,23 @@ import { pause } from '@turnpike/lifecycle/pause';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
 import { Prisma } from '../generated/client.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
-import { makeJobId } from './jobId.ts';
-import { inputKeyOf } from './objectKeys.ts';
+import type { JobDependencies } from './dependencies.ts';
+import { inputKeyOf, makeJobId } from './jobNames.ts';
 import { untilAnswered } from './obtainClaim.ts';
-import { toHoldJson } from './owners/holdJson.ts';
-import { removeObjects } from './removal/removeJob.ts';
+import { removeObjects } from './removal/removeObjects.ts';
 import { type Claim, endClaim, freeOfJob } from './table/creations.ts';
 import { insertJob, type NewJob } from './table/insertJob.ts';
-import { isOpen, JOB_COLUMNS, type JobRow, type StoredInput } from './table/jobRow.ts';
-import { stepJob } from './table/stepJob.ts';
+import { isOpen, JOB_COLUMNS, type JobRow, type StoredInput, toHoldJson } from './table/jobRow.ts';
+import { stepJob } from './table/steps.ts';
 import { QUEUE_MS } from './times.ts';
 import { toEnd } from './work/endJob.ts';
-import type { House } from './work/house.ts';
 import { fromRequest } from './work/toRequest.ts';
 
 /** An admitted call that becomes a job. */
 export interface JobToMake
   extends Pick<NewJob, 'priceVersion' | 'billingUnit' | 'unitPrice' | 'unitsBound' | 'digest'> {
   request: MediaRequest;
-  /** Whether a client waits for it that is told no job. */
+  /** The client waits for it and is told no job. */
   isHidden: boolean;
   hold: Hold;
   claim: Claim;
@@ -33,24 +31,25 @@ const UNDO_AGAIN_MS = 1_000;
 const LARGEST_INPUT_BYTES = 32 * 1_048_576;
 
 /**
- * Makes a job of a call that was let in: its texts' key and its files go to the object store, then its row is there. Where that fails, the
- * hold is given back, the claim ends, and it rejects as the store or the database did.
+ * Makes a job of an admitted call: the key of its texts and its files go to the object store, then the row is inserted. If that fails, the
+ * hold is released, the claim ends, and the error of the store or the database is thrown.
  */
-export async function makeJob(house: House, job: JobToMake): Promise<JobRow> {
-  const { db, texts, money } = house;
+export async function makeJob(dependencies: JobDependencies, job: JobToMake): Promise<JobRow> {
+  const { db, texts, store, money } = dependencies;
   const { request, hold, isHidden, claim } = job;
   const modality = MEDIA_OPERATIONS[request.operation];
   const jobId = makeJobId(modality === 'video' ? 'video' : 'job');
   const { params, texts: plain } = fromRequest(request);
-  const [sealedTexts, inputs] = await Promise.all([texts.seal(jobId, plain), storeInputs(jobId, request, house)]).catch(
-    (error: unknown) => {
-      void money.release(hold);
-      void untilAnswered(() => endClaim(db, claim), house);
-      // What was stored all the same is nobody's, and is swept.
-      removeObjects(house.store, jobId).catch(() => {});
-      throw error;
-    },
-  );
+  const [sealedTexts, inputs] = await Promise.all([
+    texts.seal(jobId, plain),
+    storeInputs(jobId, request, dependencies),
+  ]).catch((error: unknown) => {
+    void money.holds.release(hold);
+    void untilAnswered(() => endClaim(db, claim), dependencies);
+    // The sweeper removes what this misses.
+    removeObjects(store, jobId).catch(() => {});
+    throw error;
+  });
   try {
     const row = {
       ...job,
@@ -72,12 +71,16 @@ export async function makeJob(house: House, job: JobToMake): Promise<JobRow> {
     };
     return await insertJob(db, row, claim);
   } catch (error) {
-    void undo(house, { jobId, hold, claim });
+    void undo(dependencies, { jobId, hold, claim });
     throw error;
   }
 }
 
-async function storeInputs(jobId: string, request: MediaRequest, { store, metrics }: House): Promise<StoredInput[]> {
+async function storeInputs(
+  jobId: string,
+  request: MediaRequest,
+  { store, metrics }: JobDependencies,
+): Promise<StoredInput[]> {
   const put = async (source: Readable, type: string, extension: string): Promise<StoredInput[]> => {
     const key = inputKeyOf(jobId, extension);
     const { bytes } = await store.put(key, source, { contentType: type, maxBytes: LARGEST_INPUT_BYTES });
@@ -94,27 +97,30 @@ async function storeInputs(jobId: string, request: MediaRequest, { store, metric
 }
 
 /**
- * Ends the claim of a client that was told that there is no job: none comes from here on. One that is there is cancelled, before it costs
- * anything, unless a repeat of the call has it. The hold ends after a while, whether the database answers or not.
+ * Ends the claim of a call whose client got a failure, so that no job comes of it. A job that is there is cancelled before it costs anything,
+ * unless a repeat of the call has it. The hold ends after `undoMs`, whether the database answers or not.
  */
-async function undo(house: House, { jobId, hold, claim }: { jobId: string; hold: Hold; claim: Claim }): Promise<void> {
-  const { db, money, log } = house;
+async function undo(
+  dependencies: JobDependencies,
+  { jobId, hold, claim }: { jobId: string; hold: Hold; claim: Claim },
+): Promise<void> {
+  const { db, store, money, log, undoMs } = dependencies;
   const inDoubt = setTimeout(() => {
     log.error(
       { jobId, callId: hold.callId },
       'ALERT the database does not say whether a job was made: its hold is released',
     );
-    void money.release(hold);
-  }, house.undoMs);
+    void money.holds.release(hold);
+  }, undoMs);
   for (;;) {
     try {
-      // One statement where no row was made, which is so nearly always: it is answered by a slow database, too.
-      const isThere = (await endClaim(db, claim)) === 0 && (await cancelUntaken(house, jobId, claim));
+      // One statement is enough if no row was made, which is usual: a slow database answers it, too.
+      const isThere = (await endClaim(db, claim)) === 0 && (await cancelUntaken(dependencies, jobId, claim));
       clearTimeout(inDoubt);
       if (isThere) return;
-      await money.release(hold);
-      // Objects that this misses are removed by the sweeper.
-      removeObjects(house.store, jobId).catch(() => {});
+      await money.holds.release(hold);
+      // The sweeper removes what this misses.
+      removeObjects(store, jobId).catch(() => {});
       return;
     } catch (error) {
       log.warn({ err: error, jobId }, 'whether a job was made is in doubt; looked at again');
@@ -123,12 +129,12 @@ async function undo(house: House, { jobId, hold, claim }: { jobId: string; hold:
   }
 }
 
-/** Cancels a job that no repeat of its call has. Whether its row is there. */
-const cancelUntaken = ({ db, money }: House, jobId: string, claim: Claim): Promise<boolean> =>
+/** Cancels a job that no repeat of its call has. Returns whether the row is there. */
+const cancelUntaken = ({ db, metrics, region }: JobDependencies, jobId: string, claim: Claim): Promise<boolean> =>
   db.$transaction(async (tx) => {
     const [row] = await tx.$queryRaw<JobRow[]>(Prisma.sql`
       SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId} FOR UPDATE`);
     if (row && isOpen(row.state) && (await freeOfJob(tx, claim)) > 0)
-      await stepJob(tx, row, toEnd(row, { state: 'cancelled' }, money));
+      await stepJob({ db: tx, metrics }, row, 'cancel', toEnd(row, { name: 'cancel' }, { region }));
     return row !== undefined;
   });

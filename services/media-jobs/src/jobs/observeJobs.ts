@@ -1,11 +1,11 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { JobsNow } from '@turnpike/telemetry/mediaMetrics';
+import type { JobDependencies } from './dependencies.ts';
 import { listOverdue } from './removal/listOverdue.ts';
-import type { House } from './work/house.ts';
 
 const ROUND_MS = 10_000;
 
-export interface ObserverOptions extends Pick<House, 'db' | 'metrics' | 'log'> {
+export interface ObserverOptions extends Pick<JobDependencies, 'db' | 'metrics' | 'log'> {
   roundMs?: number;
 }
 

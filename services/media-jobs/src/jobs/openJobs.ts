@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Repetition } from '@turnpike/lifecycle/repeat';
-import type { Logger } from '@turnpike/logging/createLogger';
-import type { ByteRange, ObjectContent, ObjectStore } from '@turnpike/object-store/objectStore';
+import type { ByteRange, ObjectContent } from '@turnpike/object-store/objectStore';
 import type { Db } from '../database/createDb.ts';
-import { Prisma } from '../generated/client.ts';
 import type { ShownJob, StoredOutput } from '../terms/job.ts';
+import type { JobDependencies } from './dependencies.ts';
 import { createEstimate } from './estimate.ts';
-import { type AnswerToKeep, keepAnswer, noteSettled } from './keepAnswer.ts';
+import { type AnswerToKeep, keepAnswer } from './keepAnswer.ts';
 import { type JobToMake, makeJob } from './makeJob.ts';
 import { observeJobs } from './observeJobs.ts';
 import { keepClaim, obtainClaim, untilAnswered, watchCreations } from './obtainClaim.ts';
@@ -29,28 +28,23 @@ import {
 } from './table/findJobs.ts';
 import { letBegin } from './table/insertJob.ts';
 import { isOpen, type JobRow } from './table/jobRow.ts';
-import { stepJob } from './table/stepJob.ts';
+import { stepJob } from './table/steps.ts';
 import { createTextKeys } from './textKeys.ts';
 import { GRACE_MS, KEEP_MS, LEASE_MS, LOOK_MS, RUN_TIMES, UNDO_MS } from './times.ts';
 import { toShownJob } from './toShownJob.ts';
 import { watchJobs } from './watchJobs.ts';
-import { countAttempt } from './work/countAttempt.ts';
 import { toEnd } from './work/endJob.ts';
-import type { House } from './work/house.ts';
 
-export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs' | 'runTimes' | 'undoMs'> {
-  db: Db;
-  /** The pool of clients' look-ups, so that a look-up delays no lease, owner or job. */
+export interface JobsOptions extends Omit<JobDependencies, 'texts' | 'estimate' | 'leaseMs' | 'runTimes' | 'undoMs'> {
+  /** Pool of clients' look-ups, so that a look-up delays no lease, owner or job. */
   lookUpDb: Db;
   /** Jobs of one model that a key may have in the queue. */
   queuedPerKey: number;
   /** Called when a client cancels a job that an engine works on. */
   onRunCancelled: (run: { keyId: string; ranMs: number }) => void;
-  store: ObjectStore;
-  log: Logger;
-  /** Shorter ones for tests. */
+  /** Tests set shorter times. */
   leaseMs?: number;
-  runTimes?: House['runTimes'];
+  runTimes?: JobDependencies['runTimes'];
   undoMs?: number;
   graceMs?: number;
   lookMs?: number;
@@ -59,47 +53,47 @@ export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs
   observer?: { roundMs: number };
 }
 
-/** Jobs as routes see them. What a key did not make, has deleted, or has let expire is not there. */
+/** Jobs as routes see them. A key sees no job that it did not make, has deleted, or has let expire. */
 export interface Jobs {
   /**
-   * The job of the call that this one repeats, or the claim under which this one may make a job. Rejects where neither comes in time, or
-   * the signal fires.
+   * Returns the job of the call that this one repeats, or the claim under which this one may make a job. Rejects if neither comes in time,
+   * or the signal fires.
    */
   obtain(call: Creating, signal: AbortSignal): Promise<{ job: ShownJob } | { claim: Claim }>;
   /** Renews a claim until it is closed. */
   keepClaim(claim: Claim, times?: { beatMs: number }): Pick<Repetition, 'close'>;
-  /** Ends a claim of which no job has come. `isRepeated`: its client may send the call again. */
+  /** Ends a claim without a job. `isRepeated`: its client may send the call again. */
   giveUp(claim: Claim, options: { isRepeated: boolean }): void;
-  /** Makes a job of a call that was let in. Where that fails its hold is given back. */
+  /** Makes a job of an admitted call. Releases the hold if that fails. */
   make(job: JobToMake): Promise<ShownJob>;
   /**
-   * Keeps the answer of a call for its retries. The function is called once the call is settled. An answer that cannot be kept ends the
-   * claim, so that a retry is a call of its own. Never rejects.
+   * Keeps the answer of a call for its retries. The caller calls the returned function once the call is settled. An answer that cannot be
+   * kept ends the claim, so that a retry is a call of its own. Never rejects.
    */
   keepAnswer(answer: AnswerToKeep): Promise<() => void>;
-  /** Gives the hold of a call back that was let in and becomes no job. */
+  /** Releases the hold of an admitted call that becomes no job. */
   giveBack(hold: Hold): Promise<void>;
   find(address: JobAddress): Promise<ShownJob | undefined>;
   list(list: JobList): Promise<ShownJob[]>;
-  /** Cancels a job, or has what it made removed. False where there is none. */
+  /** Cancels a job, or expires an ended one so that its bytes are removed. Returns false if there is no such job. */
   remove(address: JobAddress): Promise<boolean>;
-  /** The job once it is not any more as it was, or the signal fires. */
+  /** Returns the job once its status has changed, or the signal fires. */
   untilChanged(address: JobAddress, was: ShownJob['status'], signal: AbortSignal): Promise<ShownJob | undefined>;
-  /** The job once it has ended, or the signal fires. */
+  /** Returns the job once it has ended, or the signal fires. */
   untilEnded(address: JobAddress, signal: AbortSignal): Promise<ShownJob | undefined>;
   content(output: StoredOutput, range?: ByteRange): Promise<ObjectContent>;
-  /** When a job that came now would be done; undefined where nobody knows, infinite where nobody could render it. */
+  /** Returns the time until a job that came now would be done; undefined if unknown, infinite if no replica could render it. */
   expectWaitMs(queue: Queue): Promise<number | undefined>;
   /**
-   * Takes room for one job more of the key in the queue, up to the limit. `leave` is called once the row is made, and is undefined where
-   * there is no room.
+   * Takes room in the queue for one more job of the key, up to the limit. The caller calls `leave` once the row is made. `leave` is undefined
+   * if there is no room.
    */
   takeRoom(queue: Queue): Promise<{ leave: (() => void) | undefined; limit: number }>;
   listOverdue(): Promise<OverdueJob[]>;
   close(): Promise<void>;
 }
 
-/** Opens the life of jobs: from here on this process begins them, works on them, ends them and removes them. */
+/** Opens the queue: from then on this process begins jobs, works on them, ends them and removes them. */
 export async function openJobs(options: JobsOptions): Promise<Jobs> {
   const {
     db,
@@ -120,7 +114,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   } = options;
   const estimate = createEstimate(db, { log });
   const texts = createTextKeys(store);
-  const house: House = {
+  const dependencies: JobDependencies = {
     leaseMs: LEASE_MS,
     runTimes: RUN_TIMES,
     undoMs: UNDO_MS,
@@ -136,13 +130,13 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   };
   const watch = watchJobs(db, { log });
   const creations = watchCreations(db);
-  const looks = runLooks(house, { lookMs, onStep: watch.wake });
+  const looks = runLooks(dependencies, { lookMs, onStep: watch.wake });
   const owners = await followOwners({ db, money, log, onTaken: looks.wake, ...ownerTimes });
   const reaping = reapOrphans({ db, backends, metrics, log, ...reaper });
   const sweeping = sweepStrays({ db, store, metrics, log });
   const observing = observeJobs({ db, metrics, log, ...observer });
 
-  /** Calls of this process that have taken room and whose row is not made yet, by key and model. */
+  /** Calls of this process with room in the queue and no row yet, by key and model. */
   const making = new Map<string, number>();
 
   async function show(row: SeenJob): Promise<ShownJob> {
@@ -151,7 +145,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     return toShownJob(row, { queuePosition: row.queuePosition, prompt: prompt ?? null });
   }
 
-  /** Until it is one that is wanted, or time is up. */
+  /** Waits until the job is as wanted, or the signal fires. */
   async function until(
     pool: Db,
     address: JobAddress,
@@ -167,7 +161,6 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     }
   }
 
-  /** Its client is told of it. */
   const begin = (jobId: string): void => void untilAnswered(() => letBegin(db, jobId), { log }).then(looks.wake);
 
   return {
@@ -183,7 +176,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     giveUp: (claim, { isRepeated }) =>
       void untilAnswered(() => (isRepeated ? endClaim(db, claim) : forgetClaim(db, claim)), { log }),
     async make(job) {
-      const row = await makeJob(house, job).catch((error: unknown) => {
+      const row = await makeJob(dependencies, job).catch((error: unknown) => {
         owners.keep(job.hold, 'in doubt');
         throw error;
       });
@@ -194,18 +187,18 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
       return show(seen ?? { ...row, queuePosition: null });
     },
     async keepAnswer(answer) {
-      const keeping = keepAnswer(house, answer);
+      const keeping = keepAnswer(dependencies, answer);
       try {
         await Promise.race([keeping, rejectAfter(KEEP_MS)]);
       } catch (error) {
         log.warn({ err: error }, 'an answer is not kept: a retry of its call is a call of its own');
         void untilAnswered(() => endClaim(db, answer.claim), { log });
       }
-      // Its row may be made later than the client should wait for it, where the claim has not ended by then.
-      const note = (row: JobRow) => untilAnswered(() => noteSettled(house, row), { log });
+      // The row may be made after the client's wait, if the claim has not ended by then.
+      const note = (row: JobRow) => untilAnswered(() => stepJob(dependencies, row, 'settleAnswer'), { log });
       return () => void keeping.then(note, () => {});
     },
-    giveBack: (hold) => money.release(hold),
+    giveBack: (hold) => money.holds.release(hold),
     async find(address) {
       const row = await findJob(lookUpDb, address);
       return row && show(row);
@@ -215,13 +208,11 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
       for (;;) {
         const row = await findJob(db, address);
         if (!row) return false;
-        // Expired for a look, too, that began before this step and sees what it has done.
-        const end = isOpen(row.state)
-          ? toEnd(row, { state: 'cancelled' }, money)
-          : Prisma.sql`expires_at = created_at, remove_at = now(), due_at = now()`;
-        // Who was first has decided: the job is looked at again as it is then.
-        if (!(await stepJob(db, row, end))) continue;
-        if (isOpen(row.state)) countAttempt(row, 'cancelled', house);
+        const stepped = isOpen(row.state)
+          ? await stepJob(dependencies, row, 'cancel', toEnd(row, { name: 'cancel' }, dependencies))
+          : await stepJob(dependencies, row, 'hide');
+        // Another process was first: the job is read again.
+        if (!stepped) continue;
         if (isOpen(row.state) && row.state !== 'queued' && row.sentAt)
           onRunCancelled({ keyId: row.keyId, ranMs: row.now.getTime() - row.sentAt.getTime() });
         looks.check(row.jobId);
@@ -273,7 +264,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   };
 }
 
-/** Rejects after so long; keeps no process from its end. */
+/** Rejects after `ms`, and does not keep the process running. */
 async function rejectAfter(ms: number): Promise<never> {
   await delay(ms, undefined, { ref: false });
   throw new Error(`store and database take longer than ${ms} ms`);

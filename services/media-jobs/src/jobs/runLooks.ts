@@ -1,43 +1,45 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
+import type { JobDependencies } from './dependencies.ts';
+import { listLate, listQueuedOf } from './table/findJobs.ts';
 import type { JobRow } from './table/jobRow.ts';
-import { stepJob } from './table/stepJob.ts';
-import { listLate, listQueuedOf, takeDueEnded, takeDueWork } from './table/takeDue.ts';
+import { stepJob, takeDueEnded, takeDueWork } from './table/steps.ts';
 import { listQueuedModels, takeQueued } from './table/takeQueued.ts';
-import { countAttempt } from './work/countAttempt.ts';
 import { toEnd } from './work/endJob.ts';
 import { HeldJob, withLease } from './work/heldJob.ts';
-import type { House } from './work/house.ts';
 import { tendEnded } from './work/tendEnded.ts';
 import { beginOn, goOn } from './work/workOn.ts';
 
-/** Jobs that a process works on at once: most of that is waiting for backends and for the store. */
+/** Most jobs that a process works on at once. Their workers mostly wait for backends and for the store. */
 const MOST_AT_WORK = 64;
-/** How long a job that one replica has turned away is left to the others. */
+/** Time for which a job that one replica has turned away is left to the others. */
 const LEFT_TO_OTHERS_MS = 2_000;
-/** Ended jobs that a process tends at once. */
+/** Most ended jobs that a process tends at once. */
 const MOST_TENDED = 32;
-/** Jobs that are late, or of a model that is not run any more, ended in one look. */
+/** Most jobs that one look ends because they are late, or because their model is switched off. */
 const MOST_ENDED = 100;
 
 export interface Looks {
-  /** Has this process look at once: a job has come, or a slot has become free. */
+  /** Looks at once: a job has come, or a slot has become free. */
   wake(): void;
-  /** Has whoever of this process works on a job look whether it still has it. */
+  /** Checks whether the worker of this process still has a job. */
   check(jobId: string): void;
-  /** Takes nothing more. What is at work has so long to end; other processes, or the next one, go on with the rest. */
+  /** Takes no more jobs. Those at work have `graceMs` to end; other processes, or the next one, continue with the rest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Looks every so often for jobs that have their turn, or at which somebody has to look, and works on them. */
-export function runLooks(house: House, { lookMs, onStep }: { lookMs: number; onStep: () => void }): Looks {
-  const { db, backends, money, leaseMs, runTimes, activePerKey, log } = house;
+/** Looks every `lookMs` for jobs that have their turn, or that are due, and works on them. */
+export function runLooks(
+  dependencies: JobDependencies,
+  { lookMs, onStep }: { lookMs: number; onStep: () => void },
+): Looks {
+  const { db, backends, money, leaseMs, runTimes, activePerKey, log } = dependencies;
   const atWork = new Map<string, HeldJob>();
   const tended = new Map<string, HeldJob>();
   const running = new Set<Promise<void>>();
 
   function start(row: JobRow, taken: Map<string, HeldJob>, work: (held: HeldJob) => Promise<void>): void {
-    const held = new HeldJob(db, row);
-    // Of this process, which has let its lease pass.
+    const held = new HeldJob(dependencies, row);
+    // A worker of this process may have let its lease lapse.
     taken.get(row.jobId)?.letGo();
     taken.set(row.jobId, held);
     const done = withLease(held, { leaseMs, log }, work).finally(() => {
@@ -60,7 +62,7 @@ export function runLooks(house: House, { lookMs, onStep }: { lookMs: number; onS
       while (atWork.size < MOST_AT_WORK) {
         const row = await takeQueued(db, { replica, activePerKey, leftToOthersMs, leaseMs, runTimes });
         if (!row) break;
-        start(row, atWork, (held) => beginOn(held, replica, house));
+        start(row, atWork, (held) => beginOn(held, replica, dependencies));
       }
     }
   }
@@ -68,28 +70,27 @@ export function runLooks(house: House, { lookMs, onStep }: { lookMs: number; onS
   async function goOnWithDue(): Promise<void> {
     const limit = MOST_AT_WORK - atWork.size;
     if (limit <= 0) return;
-    for (const row of await takeDueWork(db, { leaseMs, limit })) start(row, atWork, (held) => goOn(held, house));
+    for (const row of await takeDueWork(db, { leaseMs, limit })) start(row, atWork, (held) => goOn(held, dependencies));
   }
 
   async function tendDue(): Promise<void> {
     const limit = MOST_TENDED - tended.size;
     if (limit <= 0) return;
     for (const row of await takeDueEnded(db, { owner: money.owner, leaseMs, limit }))
-      start(row, tended, (held) => tendEnded(held, house));
+      start(row, tended, (held) => tendEnded(held, dependencies));
   }
 
   async function endWhatIsOver(): Promise<void> {
     for (const row of await listLate(db, MOST_ENDED)) {
       const code =
         row.state === 'storing' ? 'storage_unavailable' : row.begunAt === null ? 'queue_timeout' : 'timed_out';
-      // Whoever was first has ended it.
-      if (await stepJob(db, row, toEnd(row, { state: 'failed', code }, money))) countAttempt(row, code, house);
+      await stepJob(dependencies, row, 'fail', toEnd(row, { name: 'fail', code }, dependencies));
       check(row.jobId);
     }
-    const disabled = house.disabledModels();
+    const disabled = dependencies.disabledModels();
     if (disabled.length === 0) return;
     for (const row of await listQueuedOf(db, disabled, MOST_ENDED))
-      await stepJob(db, row, toEnd(row, { state: 'failed', code: 'model_deactivated' }, money));
+      await stepJob(dependencies, row, 'fail', toEnd(row, { name: 'fail', code: 'model_deactivated' }, dependencies));
   }
 
   function check(jobId: string): void {

@@ -2,46 +2,53 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** How long a worker has a job without a sign of life. */
+/** Lease of a worker on a job. */
 export const LEASE_MS = 15 * SECOND_MS;
-/** What a process that is told to stop lets end: an image that is nearly there need not be rendered again. */
+/** Time that a stopping process gives its jobs, so that an image that is nearly there need not be rendered again. */
 export const GRACE_MS = 20 * SECOND_MS;
-/** How often a process looks for something to do, unless it knows of something. */
+/** Pause between two looks for something to do, unless the process knows of something. */
 export const LOOK_MS = 250;
 
-/** How long a job may wait for its turn. A client that waits for its images does so for less. */
+/** Longest wait of a job for its turn, shorter for a client that waits for its images. */
 export const QUEUE_MS = { image: HOUR_MS, audio: HOUR_MS, video: 2 * HOUR_MS, waitedFor: MINUTE_MS } as const;
-/** How long a job may be rendered, all attempts together. */
-export const RUN_TIMES = {
+/** Longest rendering of a job, all attempts together. */
+export interface RunTimes {
+  /** For images that a client waits for, counted from the creation of the job. The others count from the first attempt. */
+  waitedForMs: number;
+  imageMs: number;
+  audioMs: number;
+  videoMs: number;
+}
+export const RUN_TIMES: RunTimes = {
   waitedForMs: 95 * SECOND_MS,
   imageMs: 10 * MINUTE_MS,
   audioMs: 20 * MINUTE_MS,
   videoMs: 30 * MINUTE_MS,
 };
-/** How long a clip waits at its backend for the object store. */
+/** Longest wait of a clip at its backend for the object store. */
 export const STORE_MS = HOUR_MS;
 
-/** What a client can see of a job that has ended, it sees for so long. */
+/** Time for which a client sees an ended job. */
 export const SHOWN_MS = 24 * HOUR_MS;
-/** A clip and its prompt are removed between 24 and 48 hours after the job's end, and all else as soon as nobody sees it. */
+/** Time until a clip and its prompt are removed: between 24 and 48 hours. All else is removed once its client does not see it any more. */
 export const VIDEO_KEPT_MS = SHOWN_MS + 5 * MINUTE_MS;
-/** By then a worker whose job was cancelled has noticed, and stores nothing of it any more. */
+/** Time within which a worker notices that its job was cancelled, and stores nothing more. */
 export const CANCELLED_KEPT_MS = MINUTE_MS;
-/** What a client waited for lies there for a retry of its call. */
+/** Time for which outputs that a client waited for are kept for a retry of the call. */
 export const WAITED_FOR_KEPT_MS = 10 * MINUTE_MS;
-/** For so long a call that is tried again gets the job of the first try. */
+/** Time for which a retry of a call gets the job of the first try. */
 export const RETRY_MS = 10 * MINUTE_MS;
-/** How long a call may take from its claim to its job. */
+/** Longest time from the claim of a call to its job. */
 export const CLAIM_MS = MINUTE_MS;
-/** How often the claim of a call that runs is renewed. */
+/** Pause between renewals of the claim of a call that runs. */
 export const CLAIM_BEAT_MS = 15 * SECOND_MS;
 /** Longest wait of the end of an answer until the answer is kept for retries. */
 export const KEEP_MS = 2 * SECOND_MS;
-/** How long a job waits for the word of its creator that it knows of it: until then it can be undone at no cost. */
+/** Longest wait of a job until its creator has seen the row. Until then the job can be undone at no cost. */
 export const IN_DOUBT_MS = 30 * SECOND_MS;
 /** Longest time that a creation whose row is in doubt holds money. No process begins a job of it later than `IN_DOUBT_MS`. */
 export const UNDO_MS = MINUTE_MS;
-/** What has not been removed by then is overdue. */
+/** Age at which bytes that are not removed are overdue. */
 export const REMOVAL_ALARM_MS = 36 * HOUR_MS;
 
 /** Attempts that may have rendered something. */

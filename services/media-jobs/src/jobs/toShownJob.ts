@@ -10,13 +10,13 @@ const STATUSES: Record<Exclude<JobState, 'cancelled'>, ShownJob['status']> = {
   failed: 'failed',
 };
 
-/** A row as its caller sees it. */
+/** Returns a job as its client sees it. */
 export function toShownJob(
   row: JobRow,
   { queuePosition, prompt }: { queuePosition: number | null; prompt: string | null },
 ): ShownJob {
   const { state, units, chargeNanoUsd } = row;
-  if (state === 'cancelled') throw new Error('nobody sees a job that was cancelled');
+  if (state === 'cancelled') throw new Error('a job that was cancelled is not shown');
   return {
     id: row.jobId,
     status: STATUSES[state],

@@ -3,7 +3,7 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { EndCall } from '@turnpike/holds/call/callBook';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler, Response } from 'express';
-import { AUDIO_TYPES, sendSpeech } from '../answer/audio/sendSpeech.ts';
+import { sendSpeech } from '../answer/audio/sendSpeech.ts';
 import { toUsageBody } from '../answer/jobs/jobBodies.ts';
 import type { Delivery } from '../answer/writeToClient.ts';
 import type { Claim } from '../jobs/table/creations.ts';
@@ -11,7 +11,7 @@ import type { AdmittedMedia } from '../money/admitMedia.ts';
 import type { MediaEnding } from '../money/toMediaEvent.ts';
 import { BackendFault } from '../terms/backend.ts';
 import type { ShownJob } from '../terms/job.ts';
-import type { SpeechFormat, SpeechRequest } from '../terms/mediaRequest.ts';
+import { SPEECH_TYPES, type SpeechFormat, type SpeechRequest } from '../terms/mediaRequest.ts';
 import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
 import { claimCall, obtainJob, sendJob, underClaim } from './obtainJob.ts';
 import { readKeptAnswer } from './readKeptAnswer.ts';
@@ -113,7 +113,7 @@ async function sendSpokenAudio(
   const copy = await house.media.copyAudio();
   async function* untilEnded(audio: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     yield* copy.pass(audio);
-    const made = { type: AUDIO_TYPES[request.responseFormat], read: () => copy.read() };
+    const made = { type: SPEECH_TYPES[request.responseFormat], read: () => copy.read() };
     const noteSettled = await house.jobs.keepAnswer({ ...call, request, digest, claim, hold, made });
     const isKept = await end({ status: 'success', units: call.unitsBound });
     if (!isKept) throw new Error('the end of a call could not be kept');

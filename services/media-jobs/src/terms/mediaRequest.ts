@@ -39,6 +39,16 @@ export interface VideoRequest {
 
 export type SpeechFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
 
+/** Media types of speech. */
+export const SPEECH_TYPES: Readonly<Record<SpeechFormat, string>> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+};
+
 export interface SpeechRequest {
   operation: 'audio.speech';
   model: string;

@@ -1,8 +1,27 @@
-/** What was said in a recording. Times are seconds from its start. */
+import type { TranscriptRequest } from './mediaRequest.ts';
+
+/** Text of a recording. Times are seconds from its start. */
 export interface Transcript {
   text: string;
   language: string | null;
   /** Null where the engine gives none. */
   segments: { start: number; end: number; text: string }[] | null;
   words: { start: number; end: number; word: string }[] | null;
+}
+
+/** Returns whether the engine gave none of the times that the format of a transcript has. */
+export function lacksTimes(
+  { segments, words }: Pick<Transcript, 'segments' | 'words'>,
+  { responseFormat, granularities }: Pick<TranscriptRequest, 'responseFormat' | 'granularities'>,
+): boolean {
+  switch (responseFormat) {
+    case 'json':
+    case 'text':
+      return false;
+    case 'srt':
+    case 'vtt':
+      return segments === null;
+    case 'verbose_json':
+      return granularities.some((granularity) => (granularity === 'word' ? words : segments) === null);
+  }
 }

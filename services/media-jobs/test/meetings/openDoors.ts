@@ -1,17 +1,23 @@
 import type { Db } from '../../src/database/createDb.ts';
+import { TRANSITIONS, type TransitionName } from '../../src/jobs/transitions.ts';
+import { transitionOf } from '../transitionOf.ts';
 
-/** The statements of a process that may be made to stand, by what they do. */
-const KINDS = [
+/** Transitions and other statements of a process that a test may stop. */
+const STEPS: Partial<Record<TransitionName, StatementKind>> = {
+  takeWork: 'take work',
+  takeEnded: 'take ended',
+  complete: 'end',
+  fail: 'end',
+  cancel: 'end',
+  hide: 'hide',
+};
+const OTHERS = [
   ['find', /FROM job WHERE job_id = \? AND key_id = \?/],
   ['list late', /FROM job\s+WHERE deadline_at <= now\(\)/],
-  ['take work', /UPDATE job SET.+WHERE state IN \('submitting', 'running', 'storing'\) AND \(due_at/s],
-  ['take ended', /UPDATE job SET.+WHERE state IN \('completed', 'failed', 'cancelled'\) AND \(/s],
   ['take over', /UPDATE job SET owner =/],
   ['beat', /INSERT INTO owner/],
-  ['end', /UPDATE job SET version = version \+ 1,\s+state = \?, units =/],
-  ['hide', /UPDATE job SET version = version \+ 1,\s+expires_at =/],
 ] as const;
-export type StatementKind = (typeof KINDS)[number][0];
+export type StatementKind = (typeof OTHERS)[number][0] | 'take work' | 'take ended' | 'end' | 'hide';
 
 const COMES_WITHIN_MS = 15_000;
 const JOB_ID = /^(video|job)_[0-9A-Za-z]{22}$/;
@@ -92,10 +98,11 @@ export function openDoors(db: Db, { onDone }: { onDone: (statement: Statement) =
     (query: TemplateStringsArray | { sql: string; values: unknown[] }, ...given: unknown[]): unknown => {
       const [sql, values] = 'sql' in query ? [query.sql, query.values] : [query.join('?'), given];
       const ask = (): Promise<unknown> => (db[name] as (...all: unknown[]) => Promise<unknown>)(query, ...given);
-      const kind = KINDS.find(([, pattern]) => pattern.test(sql))?.[0];
+      const step = transitionOf(sql);
+      const kind = step ? STEPS[step] : OTHERS.find(([, pattern]) => pattern.test(sql))?.[0];
       if (!kind) return ask();
       const jobId = values.find((value): value is string => typeof value === 'string' && JOB_ID.test(value));
-      return send({ kind, jobId, state: kind === 'end' ? String(values[0]) : undefined }, ask);
+      return send({ kind, jobId, state: step && TRANSITIONS[step].to }, ask);
     };
   const own: Partial<Record<PropertyKey, unknown>> = {
     $queryRaw: through('$queryRaw'),

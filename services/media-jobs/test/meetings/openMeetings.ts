@@ -2,8 +2,8 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
+import type { JobDependencies } from '../../src/jobs/dependencies.ts';
 import type { JobRow } from '../../src/jobs/table/jobRow.ts';
-import type { JobMetrics } from '../../src/jobs/work/house.ts';
 import type { ShownJob } from '../../src/terms/job.ts';
 import { aFault, aReplica, someBackends } from '../aBackend.ts';
 import { aCall, anImageRequest, aVideoRequest, type CalledJobs, eventually, openTestJobs } from '../openTestJobs.ts';
@@ -74,7 +74,7 @@ export async function openMeetings(): Promise<Meetings> {
   const { db, books, store } = test;
   const counted = new Map<string, number>();
   let attempts = 0;
-  const metrics: JobMetrics = {
+  const metrics: JobDependencies['metrics'] = {
     ...noMediaMetrics,
     jobEnded(job) {
       const { jobId } = job as JobRow;

@@ -5,20 +5,10 @@ import type { SpeechEvent } from '@turnpike/public-api/audioAnswer';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { MediaUsage } from '@turnpike/public-api/mediaJob';
 import type { BackendFault } from '../../api/mediaFault.ts';
-import type { SpeechFormat, SpeechRequest } from '../../terms/mediaRequest.ts';
+import { SPEECH_TYPES, type SpeechRequest } from '../../terms/mediaRequest.ts';
 import { OF_ONE_KEY } from '../content/sendContent.ts';
 import { EVENT_STREAM, toEvent } from '../eventStream.ts';
 import { type Delivery, writeToClient } from '../writeToClient.ts';
-
-/** The media types of speech. */
-export const AUDIO_TYPES: Readonly<Record<SpeechFormat, string>> = {
-  mp3: 'audio/mpeg',
-  opus: 'audio/ogg',
-  aac: 'audio/aac',
-  flac: 'audio/flac',
-  wav: 'audio/wav',
-  pcm: 'audio/pcm',
-};
 
 export interface SpokenAudio {
   audio: AsyncIterable<Buffer>;
@@ -44,7 +34,7 @@ export async function sendSpeech(
     for await (const bytes of audio) {
       if (bytes.length === 0) continue;
       if (!res.headersSent && !res.destroyed) {
-        const headers = isStream ? EVENT_STREAM : { ...OF_ONE_KEY, 'content-type': AUDIO_TYPES[responseFormat] };
+        const headers = isStream ? EVENT_STREAM : { ...OF_ONE_KEY, 'content-type': SPEECH_TYPES[responseFormat] };
         res.writeHead(200, { ...headers, ...UNBUFFERED, 'x-total-spend': toUsdText(chargeNanoUsd) });
         onBegin();
       }

@@ -5,7 +5,7 @@ import type { TranscriptEvent, Transcription, VerboseTranscription } from '@turn
 import { findLanguage } from '@turnpike/public-api/transcriptionRequest';
 import type { BackendFault } from '../../api/mediaFault.ts';
 import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
-import type { Transcript } from '../../terms/transcript.ts';
+import { lacksTimes, type Transcript } from '../../terms/transcript.ts';
 import { OF_ONE_KEY } from '../content/sendContent.ts';
 import { EVENT_STREAM, toEvent } from '../eventStream.ts';
 import { toSrt, toVtt } from './transcriptText.ts';
@@ -62,23 +62,6 @@ export function toTranscriptAnswer(transcript: Transcript, form: TranscriptForm,
       const body = toVerboseBody(transcript, { operation, granularities, heard });
       return { type: JSON_TYPE, body: JSON.stringify(body) };
     }
-  }
-}
-
-/** Whether its engine gave none of the times that a transcript is to be shown with. */
-export function lacksTimes(
-  { segments, words }: Pick<Transcript, 'segments' | 'words'>,
-  { responseFormat, granularities }: Pick<TranscriptForm, 'responseFormat' | 'granularities'>,
-): boolean {
-  switch (responseFormat) {
-    case 'json':
-    case 'text':
-      return false;
-    case 'srt':
-    case 'vtt':
-      return segments === null;
-    case 'verbose_json':
-      return granularities.some((granularity) => (granularity === 'word' ? words : segments) === null);
   }
 }
 

@@ -4,44 +4,43 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
-import { interval } from '../table/jobRow.ts';
-import type { JobMoney } from '../work/house.ts';
-import { fromHoldJson } from './holdJson.ts';
+import type { JobDependencies } from '../dependencies.ts';
+import { fromHoldJson, interval } from '../table/jobRow.ts';
 
-/** How long an owner is taken for alive after it has said so, and how often it does. */
+/** Time for which a beat keeps an owner, and the pause between two beats. */
 const LIVES_MS = 30_000;
 const BEAT_MS = 5_000;
-/** An insert that was not answered is committed or undone by then. */
+/** Time within which an insert that was not answered is committed or undone. */
 const IN_DOUBT_MS = 60_000;
-/** Jobs that are taken over at a time. */
+/** Most jobs that one statement takes over. */
 const BATCH = 200;
 
 export interface OwnersOptions {
   db: Db;
-  money: Pick<JobMoney, 'owner' | 'putBack' | 'settleAgain' | 'release' | 'isHeld'>;
+  money: Pick<JobDependencies['money'], 'owner' | 'holds'>;
   log: Logger;
-  /** Jobs have come to this owner, and may have something left to do. */
+  /** Called when this owner has taken jobs over, which may have something left to do. */
   onTaken: () => void;
   livesMs?: number;
   beatMs?: number;
   inDoubtMs?: number;
 }
 
-/** The owners of the money of jobs: who lives, and who has the jobs of those who do not. */
+/** Owners of the money of jobs. */
 export interface Owners {
-  /** Keeps the hold of a call to compare it with the rows: at once if its row is made; if in doubt, when no transaction can commit the row. */
+  /** Keeps the hold of a call to compare it with the rows: at once if its row is made; if in doubt, once no transaction can commit the row. */
   keep(hold: Hold, job: 'made' | 'in doubt'): void;
-  /** Says that this owner is gone, so that others need not wait until that is clear. */
+  /** Ends this owner, so that others need not wait until its time has passed. */
   close(): Promise<void>;
 }
 
 /**
- * Has this process be an owner: the holds of its open jobs, kept in their rows by the process before, are put back, and those of owners
- * that are gone are taken over, some at a time.
+ * Makes this process an owner. It puts back the holds of its open jobs, which the process before has left in their rows, and takes over the
+ * jobs of owners that are gone.
  */
 export async function followOwners(options: OwnersOptions): Promise<Owners> {
   const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS, inDoubtMs = IN_DOUBT_MS } = options;
-  const { owner } = money;
+  const { owner, holds } = money;
   /** Holds of this process for jobs, by call id, with the instant of its clock from which a missing row means a lost job. */
   const kept = new Map<string, { hold: Hold; from: number }>();
 
@@ -49,11 +48,11 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
     kept.set(hold.callId, { hold, from: performance.now() + (job === 'made' ? 0 : inDoubtMs) });
   }
 
-  /** Resolves before the holds stand in Redis, which may be away: from here on they are put back with all others. */
+  /** Resolves before the holds are in Redis, which may be down: later they are put back with all others. */
   function putBack(rows: readonly { hold: unknown }[]): void {
-    const holds: Hold[] = rows.map(({ hold }) => fromHoldJson(hold));
-    for (const hold of holds) keep(hold, 'made');
-    money.putBack(holds).catch((error: unknown) => log.error({ err: error }, 'holds of jobs were not put back'));
+    const given: Hold[] = rows.map(({ hold }) => fromHoldJson(hold));
+    for (const hold of given) keep(hold, 'made');
+    holds.putBack(given).catch((error: unknown) => log.error({ err: error }, 'holds of jobs were not put back'));
   }
 
   async function beat(): Promise<void> {
@@ -68,7 +67,7 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
         UPDATE job SET owner = ${owner}
         WHERE job_id IN (
           SELECT job_id FROM job
-          -- A life that ends further ahead than a life lasts was noted before the clock was set back.
+          -- A time further ahead than a beat sets is of before a step back of the clock.
           WHERE settled_at IS NULL AND owner IN (
             SELECT DISTINCT gone.owner FROM job AS gone
             WHERE gone.settled_at IS NULL AND gone.owner <> ${owner}
@@ -88,19 +87,19 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
   }
 
   /**
-   * Compares what is held here with the rows. A call whose job has ended under another owner is settled here as well, with the event of
-   * its row: each call counts once, and the hold goes once the call is recorded. A hold without a row is released: the database has lost
-   * the job. A job that is open under another owner is compared again: its hold is one record in Redis, under either owner.
+   * Compares the holds of this owner with the rows. A call whose job has ended under another owner is settled here as well, with the event
+   * of its row: each call counts once, and its hold ends once the call is recorded. A hold without a row is released, because the database
+   * has lost the job. A job that is open under another owner is compared again: its hold is one record in Redis, under either owner.
    */
   async function compare(): Promise<void> {
-    for (const callId of kept.keys()) if (!money.isHeld(callId)) kept.delete(callId);
+    for (const callId of kept.keys()) if (!holds.isHeld(callId)) kept.delete(callId);
     if (kept.size === 0) return;
     const now = performance.now();
     const before = [...kept.values()].filter(({ from }) => from <= now).map(({ hold }) => hold);
     const own = await db.$queryRaw<{ callId: string }[]>`
       SELECT call_id::TEXT AS "callId" FROM job WHERE settled_at IS NULL AND owner = ${owner}`;
     const ownIds = new Set(own.map(({ callId }) => callId));
-    const lost = before.filter(({ callId }) => !ownIds.has(callId) && money.isHeld(callId));
+    const lost = before.filter(({ callId }) => !ownIds.has(callId) && holds.isHeld(callId));
     if (lost.length === 0) return;
     const rows = await db.$queryRaw<{ callId: string; event: unknown }[]>`
       SELECT call_id::TEXT AS "callId", event FROM job WHERE call_id = ANY(${lost.map(({ callId }) => callId)}::UUID[])`;
@@ -109,14 +108,14 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
       const { callId } = hold;
       if (!events.has(callId)) {
         log.error({ callId }, 'ALERT a hold has no job any more: it is released');
-        void money.release(hold);
+        void holds.release(hold);
       }
       const { data: event } = usageRecorded.schema.safeParse(events.get(callId));
-      if (event) await money.settleAgain({ event, json: toUsageRecordedJson(event) });
+      if (event) await holds.settle({ event, json: toUsageRecordedJson(event) });
     }
   }
 
-  // As one who lives: nobody else takes over meanwhile what the process before has left.
+  // Beats first, so that no other replica takes over these jobs during the read below.
   await beat();
   putBack(await db.$queryRaw<{ hold: unknown }[]>`SELECT hold FROM job WHERE settled_at IS NULL AND owner = ${owner}`);
 

@@ -1,13 +1,13 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import { BackendFault, type BackendJob, type Dialect, type Replica } from '../../terms/backend.ts';
-import type { House } from '../work/house.ts';
+import type { JobDependencies } from '../dependencies.ts';
 
 /** How often each replica is asked for what it has. */
 const ROUND_MS = 60_000;
 /** What no row names for so long is nobody's: an answer that was lost is looked for much sooner. */
 const UNNAMED_MS = 120_000;
 
-export interface ReaperOptions extends Pick<House, 'db' | 'backends' | 'metrics' | 'log'> {
+export interface ReaperOptions extends Pick<JobDependencies, 'db' | 'backends' | 'metrics' | 'log'> {
   roundMs?: number;
   unnamedMs?: number;
 }

@@ -1,6 +1,6 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import type { JobDependencies } from '../dependencies.ts';
 import { removeOldCreations } from '../table/creations.ts';
-import type { House } from '../work/house.ts';
 
 const ROUND_MS = 3_600_000;
 /** What is younger may belong to a job that is being made, or to a worker that has just lost its job. */
@@ -9,7 +9,7 @@ const FOLDERS = 'jobs/';
 /** Ids that are asked about at a time. */
 const BATCH = 500;
 
-export interface SweeperOptions extends Pick<House, 'db' | 'store' | 'metrics' | 'log'> {
+export interface SweeperOptions extends Pick<JobDependencies, 'db' | 'store' | 'metrics' | 'log'> {
   roundMs?: number;
   strayMs?: number;
 }

@@ -1,6 +1,7 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
-import { JOB_COLUMNS, type JobRow } from './jobRow.ts';
+import { OPEN } from '../transitions.ts';
+import { isIn, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 /** A job by its id, for the key that made it. */
 export interface JobAddress {
@@ -8,10 +9,10 @@ export interface JobAddress {
   keyId: string;
 }
 
-/** What a client can see: not what it has cancelled, and nothing from its expiry on, whenever its bytes are removed. */
+/** Tests whether the client sees a job: a job that it has not cancelled, until its expiry, whenever the bytes are removed. */
 const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
 
-/** A row, and how many jobs have their turn before it at the most; null where it does not wait for its turn. */
+/** A row, and how many jobs have their turn before it at most; null if it does not wait for its turn. */
 export interface SeenJob extends JobRow {
   queuePosition: number | null;
 }
@@ -57,11 +58,11 @@ export interface JobList {
   modality: JobRow['modality'];
   order: 'asc' | 'desc';
   limit: number;
-  /** The id that the page before ended with, which may have expired since. */
+  /** Last id of the page before. Its job may have expired since. */
   after: string | undefined;
 }
 
-/** A page of a key's jobs by when they were made. An id that is nobody's begins at the beginning. */
+/** Returns a page of a key's jobs in the order of their creation. An id that the key has not begins the list anew. */
 export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobList): Promise<SeenJob[]> {
   const isDescending = order === 'desc';
   const comparison = isDescending ? Prisma.sql`<` : Prisma.sql`>`;
@@ -75,12 +76,12 @@ export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobLi
   return readSeen(db, where, direction, limit);
 }
 
-/** The queue that a job joins. */
+/** Queue that a job joins. */
 export type Queue = Pick<JobRow, 'model' | 'workspaceId' | 'keyId'>;
 
 /**
- * How many jobs would be before one that came now: those that have their turn before it, as turns go round the workspaces and the keys of
- * each, and those in a slot of one of these replicas.
+ * Counts the jobs before one that came now: those that have their turn before it, in the order of turns over workspaces and keys, and those
+ * in a slot of one of these replicas.
  */
 export async function countAhead(
   db: Db,
@@ -108,7 +109,7 @@ export async function countAhead(
   return row?.jobs ?? 0;
 }
 
-/** How many jobs of a model the key has in the queue; no more than `most` are counted. */
+/** Counts the queued jobs of a model that the key has, up to `most`. */
 export async function countQueued(db: Db, { model, workspaceId, keyId }: Queue, most: number): Promise<number> {
   const [row] = await db.$queryRaw<{ jobs: number }[]>(Prisma.sql`
     SELECT count(*)::INT AS jobs FROM (
@@ -117,3 +118,13 @@ export async function countQueued(db: Db, { model, workspaceId, keyId }: Queue, 
     ) AS queued`);
   return row?.jobs ?? 0;
 }
+
+/** Returns jobs that have been in their state for longer than they may. Takes none: the first process to end one has ended it. */
+export const listLate = (db: Db, limit: number): Promise<JobRow[]> =>
+  db.$queryRaw<JobRow[]>(Prisma.sql`
+    SELECT ${JOB_COLUMNS} FROM job WHERE deadline_at <= now() AND ${isIn(OPEN)} ORDER BY deadline_at LIMIT ${limit}`);
+
+/** Returns queued jobs of models that are switched off. */
+export const listQueuedOf = (db: Db, models: readonly string[], limit: number): Promise<JobRow[]> =>
+  db.$queryRaw<JobRow[]>(Prisma.sql`
+    SELECT ${JOB_COLUMNS} FROM job WHERE state = 'queued' AND model = ANY(${models}) LIMIT ${limit}`);

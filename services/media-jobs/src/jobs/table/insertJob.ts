@@ -4,7 +4,7 @@ import { IN_DOUBT_MS } from '../times.ts';
 import type { Claim } from './creations.ts';
 import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
-/** What is known of a job when it is made. */
+/** Columns of a job that are known when it is made. */
 export interface NewJob
   extends Pick<
     JobRow,
@@ -26,15 +26,15 @@ export interface NewJob
     | 'unitPrice'
     | 'unitsBound'
   > {
-  /** Null of a call that has ended. */
+  /** Null for a call that has ended. */
   sealedTexts: Uint8Array | null;
   /** SHA-256 of the parsed fields and files. */
   digest: Buffer;
-  /** How long it may wait for its turn. */
+  /** Longest wait for its turn. */
   queueMs: number;
 }
 
-/** Puts a job into the queue, where nothing begins it while it is in doubt (`letBegin`). Throws where the claim is void. */
+/** Puts a job into the queue. No process begins the job while it is in doubt (`letBegin`). Throws if the claim is void. */
 export async function insertJob(
   db: Pick<Db, '$queryRaw'>,
   job: NewJob,
@@ -62,6 +62,6 @@ export async function insertJob(
   return row;
 }
 
-/** Gives a job its turn: its client is told of it. Without this it begins once it is in doubt no more. */
+/** Lets a job begin, because its creator has seen the row. Without this the job begins once it is not in doubt any more. */
 export const letBegin = (db: Db, jobId: string): Promise<number> =>
   db.$executeRaw`UPDATE job SET due_at = now() WHERE job_id = ${jobId} AND state = 'queued' AND attempt = 0`;

@@ -1,4 +1,6 @@
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { MediaBillingUnit, Modality } from '@turnpike/public-api/modality';
+import { z } from 'zod';
 import { Prisma } from '../../generated/client.ts';
 import type { JobErrorCode, JobParams, StoredOutput } from '../../terms/job.ts';
 import type { MediaOperation } from '../../terms/mediaRequest.ts';
@@ -7,14 +9,14 @@ export type OpenState = 'queued' | 'submitting' | 'running' | 'storing';
 export type FinalState = 'completed' | 'failed' | 'cancelled';
 export type JobState = OpenState | FinalState;
 
-/** An upload of a job, as it lies in the object store. */
+/** An upload of a job in the object store. */
 export interface StoredInput {
   key: string;
   bytes: number;
   type: string;
 }
 
-/** A job as its row has it. */
+/** The row of a job. */
 export interface JobRow {
   jobId: string;
   workspaceId: string;
@@ -62,7 +64,7 @@ export interface JobRow {
   now: Date;
 }
 
-/** All of a row, under the names above. */
+/** Selects all columns under the names above. */
 export const JOB_COLUMNS = Prisma.sql`
   job.job_id AS "jobId", job.workspace_id AS "workspaceId", job.key_id AS "keyId", job.operation, job.modality, job.model,
   job.is_hidden AS "isHidden", job.params, job.sealed_texts AS "sealedTexts", job.inputs, job.state, job.version,
@@ -78,14 +80,35 @@ export const JOB_COLUMNS = Prisma.sql`
 export const isOpen = (state: JobState): state is OpenState => OPEN_STATES.has(state);
 const OPEN_STATES: ReadonlySet<JobState> = new Set(['queued', 'submitting', 'running', 'storing']);
 
-/** A length of time for SQL. */
+const holdSchema = z.object({
+  callId: z.string(),
+  keyId: z.string(),
+  workspaceId: z.string(),
+  holdNanoUsd: z.string().transform(BigInt),
+  admittedAtMs: z.number(),
+  session: z.string(),
+  estimatedPromptTokens: z.number(),
+  rpm: z.number(),
+  tpm: z.number(),
+  unknownEventJson: z.string(),
+});
+
+/** Converts a hold to the JSON of a row, whose amount is a text. */
+export const toHoldJson = (hold: Hold): unknown => ({ ...hold, holdNanoUsd: hold.holdNanoUsd.toString() });
+export const fromHoldJson = (json: unknown): Hold => holdSchema.parse(json);
+
+/** Duration for SQL. */
 export const interval = (ms: number): Prisma.Sql => Prisma.sql`make_interval(secs => ${ms / 1_000}::DOUBLE PRECISION)`;
 
-/** Longer than any poll or retry. */
+/** Tests the state with constants, so that the statement can use the index of these states. */
+export const isIn = (states: readonly JobState[]): Prisma.Sql =>
+  Prisma.raw(`state IN (${states.map((state) => `'${state}'`).join(', ')})`);
+
+/** Longest pause of a poll or retry, and more. */
 const LONGEST_PAUSE_MS = 300_000;
 /**
- * Whether a job that waits, runs or is to be settled is due. A time further ahead than a lease or a pause can be was noted before the
- * database's clock was set back.
+ * Tests whether a job that waits, runs or is to be settled is due. A time further ahead than a lease or a pause lasts is of before a step
+ * back of the database's clock.
  */
 export const isDue = (leaseMs: number): Prisma.Sql =>
   Prisma.sql`(due_at <= now() OR due_at > now() + ${interval(leaseMs + LONGEST_PAUSE_MS)})`;

@@ -1,30 +1,23 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
+import type { RunTimes } from '../times.ts';
+import { toStep } from '../transitions.ts';
 import { interval, isDue, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
-/** Names the lock under which jobs are begun, among the advisory locks of the database. */
+/** Advisory lock under which jobs are begun. */
 export const TURN_LOCK = 4_071_882_315;
-
-/** How long a job may be rendered, from its first attempt on. */
-export interface RunTimes {
-  /** Of images that a client waits for, from the job's beginning on. */
-  waitedForMs: number;
-  imageMs: number;
-  audioMs: number;
-  videoMs: number;
-}
 
 export interface TakeOptions {
   replica: { id: string; model: string; slots: number };
   /** Jobs of one key that may be rendered at a time. */
   activePerKey: number;
-  /** How long a job that this replica has turned away is left to the others. */
+  /** Time for which a job that this replica has turned away is left to the others. */
   leftToOthersMs: number;
   leaseMs: number;
   runTimes: RunTimes;
 }
 
-/** The models of which a job could have its turn now. */
+/** Returns the models that have a queued job. */
 export async function listQueuedModels(db: Db): Promise<string[]> {
   const rows = await db.$queryRaw<{ model: string }[]>(Prisma.sql`
     WITH RECURSIVE queued AS (
@@ -39,11 +32,11 @@ export async function listQueuedModels(db: Db): Promise<string[]> {
 }
 
 /**
- * Has the job whose turn it is begin on a replica, if there is room: of the workspace that has had no turn for longest, the oldest of the
- * key that has had none for longest, of the keys that have not as many under way as they may. Attempt and replica are committed with it, before anybody is asked to render.
+ * Begins the job whose turn it is on a replica, if the replica has a free slot. Candidates are the keys with fewer jobs under way than they
+ * may have. The workspace whose last turn is longest ago is first, in it the key whose last turn is longest ago, with its oldest job.
  *
- * Turns are taken one after the other in the whole region, so that no slot is given twice. The look goes from one key to the next in an
- * index of queued jobs alone: neither history nor one long queue makes it slower.
+ * Turns are taken one after the other in the whole region, so that no slot is given twice. The statement steps from key to key in an index
+ * of queued jobs alone, so that neither history nor one long queue makes it slower.
  */
 export function takeQueued(
   db: Db,
@@ -77,16 +70,7 @@ export function takeQueued(
           SELECT count(*) FROM job WHERE key_id = waiting.key_id AND state IN ('submitting', 'running', 'storing')
         ) < ${activePerKey}
       )
-      UPDATE job SET
-        state = 'submitting', version = version + 1, attempt = attempt + 1, attempts_counted = attempts_counted + 1,
-        replica = ${replica.id}, backend_id = NULL, missing_since = NULL, sent_at = now(), begun_at = coalesce(begun_at, now()),
-        deadline_at = CASE
-          WHEN begun_at IS NOT NULL THEN deadline_at
-          WHEN modality = 'image' AND params ->> 'isAsync' = 'false' THEN created_at + ${interval(runTimes.waitedForMs)}
-          WHEN modality = 'image' THEN now() + ${interval(runTimes.imageMs)}
-          WHEN modality = 'audio' THEN now() + ${interval(runTimes.audioMs)}
-          ELSE now() + ${interval(runTimes.videoMs)} END,
-        due_at = now() + ${interval(leaseMs)}
+      UPDATE job SET ${toStep('begin', [{ replica, leaseMs, runTimes }]).assignments}
       WHERE state = 'queued' AND job_id = (
         SELECT job_id FROM first_of_key LEFT JOIN turn USING (workspace_id)
         -- Ids of keys and of workspaces differ.

@@ -1,84 +1,70 @@
 import { backoffMs } from '@turnpike/lifecycle/backoff';
-import { Prisma } from '../../generated/client.ts';
-import { BackendFault } from '../../terms/backend.ts';
+import { MediaFault } from '../../media/mediaFault.ts';
+import { BackendFault, type BackendFaultKind } from '../../terms/backend.ts';
 import type { JobErrorCode } from '../../terms/job.ts';
-import { interval } from '../table/jobRow.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import { MOST_ATTEMPTS } from '../times.ts';
-import { countAttempt } from './countAttempt.ts';
-import { toEnd } from './endJob.ts';
+import { endJob } from './endJob.ts';
 import type { HeldJob } from './heldJob.ts';
-import type { House } from './house.ts';
-import { InvalidOutput } from './workshop.ts';
 
-/** How soon a job that was turned away has its turn again. */
+/** Pause until a job that was turned away has its turn again. */
 const TURNED_AWAY = { firstMs: 500, longestMs: 30_000 };
 
-/** Ends a job that came to nothing. */
-export async function fail(
-  held: HeldJob,
-  code: JobErrorCode,
-  house: Pick<House, 'money' | 'metrics'>,
-  result: string = code,
-): Promise<void> {
-  const { row } = held;
-  await held.step(toEnd(row, { state: 'failed', code }, house.money));
-  countAttempt(row, result, house);
-}
+type Dependencies = Pick<JobDependencies, 'region'>;
 
-/** Another attempt, on whatever replica, unless there were as many as there may be: then the job has failed. */
+/** Queues a job for another attempt on any replica. Fails the job if it has had as many attempts as it may. */
 export async function tryAgain(
   held: HeldJob,
   code: JobErrorCode,
-  house: Pick<House, 'money' | 'metrics'>,
+  dependencies: Dependencies,
   result: string = code,
 ): Promise<void> {
-  const { row } = held;
-  if (row.attemptsCounted >= MOST_ATTEMPTS) return fail(held, code, house, result);
-  await held.step(Prisma.sql`state = 'queued', due_at = now(), progress = 0`);
-  countAttempt(row, result, house);
+  if (held.row.attemptsCounted >= MOST_ATTEMPTS) return endJob(held, { name: 'fail', code, result }, dependencies);
+  await held.step('retry', { result });
+}
+
+/** Returns what a file or a backend is at fault for. This machine being overloaded is no fault of the file. Throws any other error. */
+export function toFaultKind(error: unknown): BackendFaultKind | 'invalid_output' {
+  if (error instanceof MediaFault) return error.kind === 'overloaded' ? 'busy' : 'invalid_output';
+  if (error instanceof BackendFault) return error.kind;
+  throw error;
 }
 
 /**
- * What becomes of a job whose replica gave nothing, or not all. What was never begun does not count as an attempt: the job stays in the
- * queue, and another replica may have it. Where nobody knows, or something of it was made before, it counts. Rejects with what is no fault
- * of a backend.
+ * Decides about a job whose replica gave nothing, or not all. An attempt that never began does not count: the job stays in the queue, and
+ * another replica may have it. An attempt counts if its beginning is in doubt, or if it had made something before. Rejects with any error
+ * that is no fault of a backend or of a file.
  */
 export async function afterFault(
   held: HeldJob,
   error: unknown,
-  house: Pick<House, 'money' | 'metrics'>,
+  dependencies: Dependencies,
   { hasBegun = false } = {},
 ): Promise<void> {
-  if (error instanceof InvalidOutput) return fail(held, 'invalid_output', house);
-  if (!(error instanceof BackendFault)) throw error;
-  switch (error.kind) {
-    case 'refused_request':
-      return fail(held, 'generation_failed', house, error.kind);
+  const kind = toFaultKind(error);
+  switch (kind) {
+    case 'invalid_output':
     case 'content_refused':
-      return fail(held, 'content_refused', house);
+      return endJob(held, { name: 'fail', code: kind }, dependencies);
+    case 'refused_request':
+      return endJob(held, { name: 'fail', code: 'generation_failed', result: kind }, dependencies);
     case 'busy':
     case 'unreachable':
-      return hasBegun ? tryAgain(held, 'backend_lost', house, error.kind) : turnAway(held, error, house);
+      if (hasBegun) return tryAgain(held, 'backend_lost', dependencies, kind);
+      await held.step('turnAway', { result: kind, dueInMs: turnedAwayMs(held, error) });
+      return;
     case 'failed':
     case 'misconfigured':
-      return tryAgain(held, 'generation_failed', house, error.kind);
+      return tryAgain(held, 'generation_failed', dependencies, kind);
     case 'cut_off':
     case 'answer_lost':
-      return tryAgain(held, 'backend_lost', house, error.kind);
+      return tryAgain(held, 'backend_lost', dependencies, kind);
   }
 }
 
-async function turnAway(
-  held: HeldJob,
-  { kind, retryAfterMs = 0 }: BackendFault,
-  house: Pick<House, 'metrics'>,
-): Promise<void> {
-  const { row } = held;
-  const { attempt, attemptsCounted } = row;
-  // The more attempts there were that came to nothing, the longer.
+/** Returns a pause that grows with the number of attempts that began nothing. */
+function turnedAwayMs({ row: { attempt, attemptsCounted } }: HeldJob, error: unknown): number {
+  const retryAfterMs = (error instanceof BackendFault && error.retryAfterMs) || 0;
   const pauseMs = backoffMs(attempt - attemptsCounted, TURNED_AWAY);
-  const waitMs = Math.max(pauseMs, Math.min(retryAfterMs, TURNED_AWAY.longestMs));
-  await held.step(Prisma.sql`
-    state = 'queued', attempts_counted = attempts_counted - 1, due_at = now() + ${interval(waitMs)}`);
-  countAttempt(row, kind, house);
+  return Math.max(pauseMs, Math.min(retryAfterMs, TURNED_AWAY.longestMs));
 }

@@ -1,42 +1,49 @@
-import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
-import { Prisma } from '../../generated/client.ts';
+import type { MediaEnding } from '../../money/toMediaEvent.ts';
+import { toMediaEvent } from '../../money/toMediaEvent.ts';
 import type { JobErrorCode, StoredOutput } from '../../terms/job.ts';
-import { interval, type JobRow } from '../table/jobRow.ts';
+import type { JobDependencies } from '../dependencies.ts';
+import { fromHoldJson, type JobRow } from '../table/jobRow.ts';
 import { CANCELLED_KEPT_MS, SHOWN_MS, VIDEO_KEPT_MS, WAITED_FOR_KEPT_MS } from '../times.ts';
-import type { JobEnding, JobMoney } from './house.ts';
+import type { EndValues } from '../transitions.ts';
+import type { HeldJob } from './heldJob.ts';
 
-/** The end of a job. */
+/** End of a job. `result`: what the metrics count for its attempt, the code of a failure by default. */
 export type JobEnd =
-  | { state: 'completed'; units: number; outputs: StoredOutput[] }
-  | { state: 'failed'; code: JobErrorCode }
-  /** By its client, who sees nothing of it from then on. */
-  | { state: 'cancelled' };
+  | { name: 'complete'; units: number; outputs: StoredOutput[] }
+  | { name: 'fail'; code: JobErrorCode; result?: string }
+  /** The client sees nothing of the job from then on. */
+  | { name: 'cancel' };
 
-/**
- * The assignments by which a job ends: state, outputs, units, charge and completion event in one step, so that no crash comes between
- * them. Whoever owns its money settles it then, or after a while; the row keeps the event until that is done.
- */
+/** Returns the values of a job's end. The database sets the end in the completion event, as the row ends. */
 export function toEnd(
   row: JobRow,
   end: JobEnd,
-  money: Pick<JobMoney, 'toEvent'>,
-  { settledAfterMs = 0 }: { settledAfterMs?: number } = {},
-): Prisma.Sql {
-  const units = end.state === 'completed' ? Math.min(end.units, row.unitsBound) : 0;
-  const event = money.toEvent(row, toEnding(end, units));
-  const shownMs = end.state === 'cancelled' ? 0 : row.isHidden ? WAITED_FOR_KEPT_MS : SHOWN_MS;
-  const keptMs = end.state === 'cancelled' ? CANCELLED_KEPT_MS : row.modality === 'video' ? VIDEO_KEPT_MS : shownMs;
-  return Prisma.sql`
-    state = ${end.state}, units = ${units}, charge_nano_usd = ${event.chargeNanoUsd},
-    event = ${toUsageRecordedJson(event)}::JSONB || jsonb_build_object('endedAtMs',
-      ${event.startedAtMs}::BIGINT + (extract(epoch FROM clock_timestamp() - created_at) * 1000)::BIGINT),
-    error_code = ${end.state === 'failed' ? end.code : null},
-    outputs = ${JSON.stringify(end.state === 'completed' ? end.outputs : [])}::JSONB,
-    progress = CASE WHEN ${end.state === 'completed'} THEN 100 ELSE progress END,
-    ended_at = now(), due_at = now() + ${interval(settledAfterMs)}, expires_at = now() + ${interval(shownMs)}, remove_at = now() + ${interval(keptMs)}`;
+  { region, settledAfterMs = 0 }: Pick<JobDependencies, 'region'> & { settledAfterMs?: number },
+): EndValues {
+  const isCompleted = end.name === 'complete';
+  const errorCode = end.name === 'fail' ? end.code : null;
+  const units = isCompleted ? Math.min(end.units, row.unitsBound) : 0;
+  const ending: MediaEnding = isCompleted
+    ? { status: 'success', units }
+    : { status: 'failure', reason: errorCode ?? 'cancelled' };
+  const { admittedAtMs } = fromHoldJson(row.hold);
+  const isCancelled = end.name === 'cancel';
+  const shownMs = isCancelled ? 0 : row.isHidden ? WAITED_FOR_KEPT_MS : SHOWN_MS;
+  return {
+    units,
+    event: toMediaEvent(row, ending, { region, isStream: false, admittedAtMs, endedAtMs: admittedAtMs }),
+    outputs: isCompleted ? end.outputs : [],
+    errorCode,
+    settledAfterMs,
+    shownMs,
+    keptMs: isCancelled ? CANCELLED_KEPT_MS : row.modality === 'video' ? VIDEO_KEPT_MS : shownMs,
+    result: isCompleted ? 'made' : end.name === 'fail' ? (end.result ?? end.code) : 'cancelled',
+  };
 }
 
-function toEnding(end: JobEnd, units: number): JobEnding {
-  if (end.state === 'completed') return { status: 'success', units };
-  return { status: 'failure', reason: end.state === 'failed' ? end.code : 'cancelled' };
-}
+/** Ends a job that this worker has. */
+export const endJob = async (
+  held: HeldJob,
+  end: JobEnd,
+  dependencies: Pick<JobDependencies, 'region'>,
+): Promise<void> => void (await held.step(end.name, toEnd(held.row, end, dependencies)));

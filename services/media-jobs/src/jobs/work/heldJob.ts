@@ -1,29 +1,27 @@
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Db } from '../../database/createDb.ts';
-import type { Prisma } from '../../generated/client.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import type { JobRow } from '../table/jobRow.ts';
-import { renewLease, stepJob } from '../table/stepJob.ts';
+import { renewLease, stepJob } from '../table/steps.ts';
+import { type Given, TRANSITIONS, type TransitionName } from '../transitions.ts';
 
-/** The job is somebody else's by now, or has ended: whoever hears this lets go of it. */
+/** Another process has the job, or the job has ended: the worker drops it. */
 export class JobLost extends Error {
   override name = 'JobLost';
 }
 
-const SAYS_WHEN = /\bdue_at = /;
-
-/** A job that this worker has: it alone takes steps, until it has ended it, or has lost it. */
+/** A job that this worker alone changes, until the worker has ended it or another process takes it. */
 export class HeldJob {
-  /** As the last step left it. */
+  /** Row after the last step. */
   row: JobRow;
-  readonly #db: Db;
+  readonly #dependencies: Pick<JobDependencies, 'db' | 'metrics'>;
   readonly #lost = new AbortController();
-  /** Steps and renewals go one after the other: a renewal names the version of the step before. */
+  /** Steps and renewals run one after the other, because a renewal names the version of the step before. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** A step has said when the job is to be looked at next: it was the last, and no renewal puts that off. */
-  #hasSaidWhen = false;
+  /** The worker's last step is taken: it has set `due_at`, which no renewal moves. */
+  #isOver = false;
 
-  constructor(db: Db, row: JobRow) {
-    this.#db = db;
+  constructor(dependencies: Pick<JobDependencies, 'db' | 'metrics'>, row: JobRow) {
+    this.#dependencies = dependencies;
     this.row = row;
   }
 
@@ -32,13 +30,13 @@ export class HeldJob {
     return this.#lost.signal;
   }
 
-  /** Throws a `JobLost` where somebody was first. In the transaction of `db`, if one is given. */
-  step(assignments: Prisma.Sql, db: Pick<Db, '$queryRaw'> = this.#db): Promise<JobRow> {
+  /** Takes a transition. Throws a `JobLost` if another process has changed the row. */
+  step<Name extends TransitionName>(name: Name, ...values: Given<Name>): Promise<JobRow> {
     return this.#inTurn(async () => {
       this.#lost.signal.throwIfAborted();
-      const row = await stepJob(db, this.row, assignments);
+      const row = await stepJob(this.#dependencies, this.row, name, ...values);
       if (!row) throw this.#lose();
-      this.#hasSaidWhen ||= SAYS_WHEN.test(assignments.sql);
+      this.#isOver ||= TRANSITIONS[name].due !== undefined;
       this.row = row;
       return row;
     });
@@ -46,18 +44,18 @@ export class HeldJob {
 
   renew(leaseMs: number): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#hasSaidWhen) return;
-      if (!this.#lost.signal.aborted && !(await renewLease(this.#db, this.row, leaseMs))) this.#lose();
+      if (this.#isOver || this.#lost.signal.aborted) return;
+      if (!(await renewLease(this.#dependencies.db, this.row, leaseMs))) this.#lose();
     });
   }
 
-  /** Has whatever is under way for it stop: its client has cancelled it, or this process ends. */
+  /** Stops all work on the job: its client has cancelled it, or this process ends. */
   letGo(): void {
     this.#lose();
   }
 
   #lose(): JobLost {
-    const lost = new JobLost('the job is somebody else’s by now');
+    const lost = new JobLost('another process has the job, or the job has ended');
     this.#lost.abort(lost);
     return lost;
   }
@@ -70,8 +68,8 @@ export class HeldJob {
 }
 
 /**
- * Does a piece of work for a job, and keeps its lease meanwhile. Never rejects: what is lost was somebody else's to end, and what fails
- * in a way that nobody foresaw is looked at again once the lease has passed.
+ * Works on a job, and renews its lease meanwhile. Never rejects: another process ends a job that was lost, and work that fails
+ * unexpectedly is taken up again once the lease has lapsed.
  */
 export async function withLease(
   held: HeldJob,

@@ -1,23 +1,26 @@
 import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
 import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';
+import type { TakenFile } from '../../media/takenFile.ts';
 import type { StoredOutput } from '../../terms/job.ts';
-import { outputKeyOf } from '../objectKeys.ts';
+import type { JobDependencies } from '../dependencies.ts';
+import { outputKeyOf } from '../jobNames.ts';
 import type { HeldJob } from './heldJob.ts';
-import type { House } from './house.ts';
-import type { MadeFile } from './workshop.ts';
+
+/** A file on this disk that is ready to be stored, and its measures. */
+export type MadeFile = Omit<TakenFile, 'bytes'> & Pick<StoredOutput, 'width' | 'height' | 'seconds'>;
 
 const BACKOFF = { firstMs: 500, longestMs: 15_000 };
 const LARGEST_BYTES = 512 * 1_048_576;
 
 /**
- * Stores a file under a key of its own, and tries on for as long as the job is this worker's. After a try that failed the object may be
- * there or not, so each has another key; what is left of the others goes with the job's folder.
+ * Stores a file, and retries for as long as this worker has the job. After a failed try the object may be there or not, so that each try
+ * has a key of its own. The objects of failed tries are removed with the job's folder.
  */
 export async function storeFile(
   held: HeldJob,
   { made, index }: { made: Omit<MadeFile, 'discard'>; index: number },
-  { store, metrics, log }: Pick<House, 'store' | 'metrics' | 'log'>,
+  { store, metrics, log }: Pick<JobDependencies, 'store' | 'metrics' | 'log'>,
 ): Promise<StoredOutput> {
   const { jobId, version } = held.row;
   for (let tries = 0; ; tries += 1) {
@@ -47,7 +50,7 @@ export async function storeFile(
   }
 }
 
-/** Of its key: a store that is looked into by hand shows what lies there. */
+/** Returns the extension of a key, for people who look into the store. */
 export const toExtension = (type: string): string => type.split('/')[1]?.replace(/[^a-z0-9]/g, '') || 'bin';
 
 export const isStoreDown = (error: unknown): boolean =>

@@ -1,25 +1,24 @@
 import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
-import { Prisma } from '../../generated/client.ts';
-import { removeObjects } from '../removal/removeJob.ts';
-import { interval, type JobRow } from '../table/jobRow.ts';
+import type { JobDependencies } from '../dependencies.ts';
+import { removeObjects } from '../removal/removeObjects.ts';
 import { REMOVAL_ALARM_MS } from '../times.ts';
 import type { HeldJob } from './heldJob.ts';
-import type { House } from './house.ts';
 
-/** How soon what failed is tried again. */
+/** Pauses until a step that failed is tried again. */
 const SETTLE_AGAIN_MS = 1_000;
 const CLEAR_AGAIN_MS = 10_000;
-/** For so long a replica that is in no file may come back, or be in another process' one. */
+/** Time within which a replica that is in no file may come back, or be in another process' file. */
 const UNKNOWN_MS = 600_000;
 const REMOVE_AGAIN_MS = 60_000;
 const FAILED_AGAIN_MS = 60_000;
 
 /**
- * Does what is left to do for a job that has ended: its hold becomes its charge, its backend and its uploads are cleared, and in the end
- * its bytes are removed. The row says what is done. A step that fails is tried again, and the steps behind it are tried all the same.
+ * Takes the steps that an ended job has left: its hold becomes its charge, its backend and its uploads are cleared, and in the end its bytes
+ * are removed. The row has the steps that are done. A step that fails is tried again, and the steps behind it are tried all the same.
  */
-export async function tendEnded(held: HeldJob, house: House): Promise<void> {
+export async function tendEnded(held: HeldJob, dependencies: JobDependencies): Promise<void> {
+  const { log } = dependencies;
   const again: number[] = [];
   const attempt = async (work: Promise<boolean>, againMs: number): Promise<void> => {
     try {
@@ -29,35 +28,34 @@ export async function tendEnded(held: HeldJob, house: House): Promise<void> {
       const { jobId } = held.row;
       const isAway = isUnreachable(error);
       again.push(isAway ? againMs : FAILED_AGAIN_MS);
-      if (isAway)
-        house.log.warn({ err: error, jobId }, 'a step of the end of a job has lost its database; tried again');
-      else house.log.error({ err: error, jobId }, 'ALERT a step of the end of a job fails; the other steps go on');
+      if (isAway) log.warn({ err: error, jobId }, 'a step of the end of a job has lost its database; tried again');
+      else log.error({ err: error, jobId }, 'ALERT a step of the end of a job fails; the other steps go on');
     }
   };
-  await attempt(settle(held, house), SETTLE_AGAIN_MS);
-  await attempt(clearBackend(held, house), CLEAR_AGAIN_MS);
-  await attempt(removeInputs(held, house), REMOVE_AGAIN_MS);
-  await attempt(removeWhenDue(held, house), REMOVE_AGAIN_MS);
+  await attempt(settle(held, dependencies), SETTLE_AGAIN_MS);
+  await attempt(clearBackend(held, dependencies), CLEAR_AGAIN_MS);
+  await attempt(removeInputs(held, dependencies), REMOVE_AGAIN_MS);
+  await attempt(removeWhenDue(held, dependencies), REMOVE_AGAIN_MS);
   const { removeAt, now } = held.row;
-  const soonest = again.length > 0 ? Prisma.sql`now() + ${interval(Math.min(...again))}` : Prisma.sql`NULL`;
-  // What was due and is not done is tried again after its while, not at once.
-  const removal = removeAt !== null && removeAt > now ? removeAt : null;
-  // Least of what is not null: nothing, once all is done.
-  await held.step(Prisma.sql`due_at = least(${soonest}, ${removal}::TIMESTAMPTZ)`);
+  await held.step('rest', {
+    againInMs: again.length > 0 ? Math.min(...again) : null,
+    // A removal that was due and failed is tried again after its pause, not at once.
+    removeAt: removeAt !== null && removeAt > now ? removeAt : null,
+  });
 }
 
-/** The row is the outbox: its event goes to the spool, any number of times, and counts once. */
-async function settle(held: HeldJob, { money, metrics }: House): Promise<boolean> {
+/** Sends the event of the row to the spool. The event may be sent any number of times, and counts once. */
+async function settle(held: HeldJob, { money, metrics }: JobDependencies): Promise<boolean> {
   const { settledAt, event: stored } = held.row;
   if (settledAt !== null) return true;
   // Throws on an event of a newer release: the hold is kept until that release is back.
   const event = usageRecorded.schema.parse(stored);
-  if (!(await money.settle({ event, json: toUsageRecordedJson(event) }))) return false;
-  metrics.jobEnded(await held.step(Prisma.sql`settled_at = now()`));
+  if (!(await money.settleJob({ event, json: toUsageRecordedJson(event) }))) return false;
+  metrics.jobEnded(await held.step('settle'));
   return true;
 }
 
-async function clearBackend(held: HeldJob, { backends, log }: House): Promise<boolean> {
+async function clearBackend(held: HeldJob, { backends, log }: JobDependencies): Promise<boolean> {
   const { backendId, backendClearedAt, replica: id, jobId, endedAt, now } = held.row;
   if (backendId === null || backendClearedAt !== null) return true;
   const replica = backends.list().find((each) => each.replica.id === id)?.replica;
@@ -68,11 +66,11 @@ async function clearBackend(held: HeldJob, { backends, log }: House): Promise<bo
     log.debug({ err: error, jobId }, 'a backend did not remove what it has of a job; tried again');
     return false;
   }
-  await held.step(Prisma.sql`backend_cleared_at = now()`);
+  await held.step('clearBackend');
   return true;
 }
 
-async function removeInputs(held: HeldJob, { store, metrics, log }: House): Promise<boolean> {
+async function removeInputs(held: HeldJob, { store, metrics, log }: JobDependencies): Promise<boolean> {
   const { inputs, jobId } = held.row;
   if (inputs.length === 0) return true;
   try {
@@ -82,13 +80,13 @@ async function removeInputs(held: HeldJob, { store, metrics, log }: House): Prom
     log.warn({ err: error, jobId }, 'uploads of a job were not removed; tried again');
     return false;
   }
-  await held.step(Prisma.sql`inputs = '[]'`);
+  await held.step('removeInputs');
   metrics.bytesRemoved('input', sumOf(inputs));
   return true;
 }
 
-/** Objects first, then the row: what it says was removed is gone. Counts and hashes stay, as the record of that. */
-async function removeWhenDue(held: HeldJob, { store, texts, metrics, log }: House): Promise<boolean> {
+/** Removes the objects first and notes that in the row then. */
+async function removeWhenDue(held: HeldJob, { store, texts, metrics, log }: JobDependencies): Promise<boolean> {
   const { jobId, removeAt, removedAt, now, endedAt, outputs } = held.row;
   if (removedAt !== null || removeAt === null || removeAt > now) return true;
   try {
@@ -101,12 +99,9 @@ async function removeWhenDue(held: HeldJob, { store, texts, metrics, log }: Hous
     return false;
   }
   texts.forget(jobId);
-  await held.step(Prisma.sql`
-    sealed_texts = NULL, outputs = ${JSON.stringify(outputs.map(toRecord))}::JSONB, removed_at = now()`);
+  await held.step('remove', { outputs: outputs.map(({ key: _removed, ...counted }) => counted) });
   metrics.bytesRemoved('output', sumOf(outputs));
   return true;
 }
 
 const sumOf = (files: readonly { bytes: number }[]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
-
-const toRecord = ({ key: _removed, ...counted }: JobRow['outputs'][number]) => counted;

@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers';
+import { BackendFault } from '../../terms/backend.ts';
 import type {
   ImageRequest,
   MediaRequest,
@@ -6,14 +7,18 @@ import type {
   TranscriptRequest,
   VideoRequest,
 } from '../../terms/mediaRequest.ts';
+import type { JobDependencies } from '../dependencies.ts';
 import type { JobRow } from '../table/jobRow.ts';
-import type { House } from './house.ts';
+import { isStoreDown } from './storeFile.ts';
 
-/** A request without its file, as it can be had again from a row. */
+/** A request from a row, without its file. */
 export type KeptRequest = ImageRequest | VideoRequest | SpeechRequest | Omit<TranscriptRequest, 'file'>;
 
-/** The request that a job was made from. Rejects with an `ObjectStoreError` where the store does not have its texts now. */
-export async function toRequest(row: JobRow, { texts, store }: Pick<House, 'texts' | 'store'>): Promise<KeptRequest> {
+/** Returns the request that a job was made from. Rejects with an `ObjectStoreError` if the store does not have its texts now. */
+export async function toRequest(
+  row: JobRow,
+  { texts, store }: Pick<JobDependencies, 'texts' | 'store'>,
+): Promise<KeptRequest> {
   const { params, inputs } = row;
   const { prompt = '', input = '', instructions } = await texts.open(row);
   switch (params.operation) {
@@ -32,7 +37,16 @@ export async function toRequest(row: JobRow, { texts, store }: Pick<House, 'text
   }
 }
 
-/** What of a request is a text of the client, and what may stand in the row as it is. Files are neither. */
+/** Rejects as a busy backend does if the store is down before a backend is asked, so that this costs no attempt. */
+export async function whereStoreIsUp<Result>(reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading;
+  } catch (error) {
+    throw isStoreDown(error) ? new BackendFault('busy', { cause: error }) : error;
+  }
+}
+
+/** Splits a request into texts of the client and fields that the row holds as they are. Files are neither. */
 export function fromRequest(request: MediaRequest): {
   params: JobRow['params'];
   texts: { prompt?: string; input?: string; instructions?: string };

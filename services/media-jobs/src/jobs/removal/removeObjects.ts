@@ -1,12 +1,12 @@
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
-import { folderOf, textKeyOf } from '../objectKeys.ts';
+import { folderOf, textKeyOf } from '../jobNames.ts';
 
-/** More rounds would mean that somebody goes on storing. */
+/** More rounds mean that a worker still stores. */
 const MAX_ROUNDS = 3;
 
 /**
- * Removes all objects of a job: the key of its texts first, and whatever a worker has left that came late. Resolves once the store
- * lists none and says of the key that there is none; rejects otherwise. May be done any number of times.
+ * Removes all objects of a job: the key of its texts first, and the objects of late workers too. Resolves once the store lists no object and
+ * has no key; rejects otherwise. May be called any number of times.
  */
 export async function removeObjects(
   store: Pick<ObjectStore, 'delete' | 'list' | 'head'>,
