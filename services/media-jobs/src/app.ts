@@ -22,10 +22,10 @@ import { createVideo } from './routes/createVideo.ts';
 import { getContent } from './routes/getContent.ts';
 import { createInternalHandlers } from './routes/internalHandlers.ts';
 import { deleteJob, getJob, listVideos } from './routes/jobHandlers.ts';
-import type { JobHouse } from './routes/jobHouse.ts';
+import type { LookUpDependencies } from './routes/lookUp.ts';
 
 export interface AppDependencies {
-  house: Omit<JobHouse, 'countLookUp'>;
+  routed: Omit<LookUpDependencies, 'countLookUp'>;
   db: Db;
   money: Pick<Money, 'isOpen' | 'describeLack' | 'spool'>;
   authenticator: Authenticator;
@@ -43,7 +43,7 @@ type RouteName = keyof typeof MEDIA_ROUTES;
 const isList = ({ path, method }: { path: string; method: string }): boolean =>
   method === MEDIA_ROUTES.listVideos.method && path === MEDIA_ROUTES.listVideos.path;
 
-/** What the edge proxies to, and what the fleet alone reaches. */
+/** Returns the routes that the edge proxies to, and the internal routes. */
 export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   const { db, money, telemetry, internalGuard } = dependencies;
   const toWireError = createToWireError(dependencies);
@@ -54,25 +54,25 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     metrics: createKeyBoundMetrics(telemetry.meter),
     weightOf: ({ path, method, query }) => (isList({ path, method }) ? weighList(query) : 1),
   });
-  const house: JobHouse = { ...dependencies.house, countLookUp: lookUpGuard.count };
+  const routed: LookUpDependencies = { ...dependencies.routed, countLookUp: lookUpGuard.count };
   const creations: Partial<Record<RouteName, RequestHandler>> = {
-    createImages: createImages(house),
-    createVideo: createVideo(house),
-    createSpeech: createSpeech(house),
-    createTranscription: createTranscript('audio.transcriptions', house),
-    createTranslation: createTranscript('audio.translations', house),
+    createImages: createImages(routed),
+    createVideo: createVideo(routed),
+    createSpeech: createSpeech(routed),
+    createTranscription: createTranscript('audio.transcriptions', routed),
+    createTranslation: createTranscript('audio.translations', routed),
   };
   const lookUps: Partial<Record<RouteName, RequestHandler>> = {
-    getImageJob: getJob('image', house),
-    deleteImageJob: deleteJob('image', house),
-    getImageContent: getContent('image', house),
-    listVideos: listVideos(house),
-    getVideo: getJob('video', house),
-    deleteVideo: deleteJob('video', house),
-    getVideoContent: getContent('video', house),
-    getAudioJob: getJob('audio', house),
-    deleteAudioJob: deleteJob('audio', house),
-    getAudioContent: getContent('audio', house),
+    getImageJob: getJob('image', routed),
+    deleteImageJob: deleteJob('image', routed),
+    getImageContent: getContent('image', routed),
+    listVideos: listVideos(routed),
+    getVideo: getJob('video', routed),
+    deleteVideo: deleteJob('video', routed),
+    getVideoContent: getContent('video', routed),
+    getAudioJob: getJob('audio', routed),
+    deleteAudioJob: deleteJob('audio', routed),
+    getAudioContent: getContent('audio', routed),
   };
   const toRoutes = (handlers: Partial<Record<RouteName, RequestHandler>>, guard: Route['guard']): Route[] =>
     Object.entries(handlers).map(([name, handler]) => {
@@ -83,11 +83,11 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard.guard)] },
     internal: {
       toWireError,
-      routes: serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(house) }),
+      routes: serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(routed) }),
     },
     readinessChecks: {
       postgres: () => db.$queryRaw`SELECT 1`.then(() => true),
-      catalog: () => house.catalog.current() !== undefined,
+      catalog: () => routed.catalog.current() !== undefined,
       'balances in Redis': () => money.isOpen() || money.describeLack(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },

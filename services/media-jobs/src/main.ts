@@ -134,7 +134,7 @@ startService({
       lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
       tokenKeys: config.INTERNAL_PUBLIC_KEYS,
       keysPageUrl: config.KEYS_PAGE_URL,
-      house: {
+      routed: {
         catalog,
         backends,
         replicas,

@@ -20,7 +20,7 @@ import { createMedia } from '../src/media/createMedia.ts';
 import { openRequests } from '../src/request/openRequests.ts';
 import { createSpeech } from '../src/routes/createSpeech.ts';
 import { createTranscript } from '../src/routes/createTranscript.ts';
-import type { MediaHouse } from '../src/routes/mediaHouse.ts';
+import type { CallDependencies } from '../src/routes/gates.ts';
 import type { EngineName } from '../src/terms/backend.ts';
 import { aMediaCatalog } from './aMediaModel.ts';
 import { openTestMoney, type TestMoney } from './openTestMoney.ts';
@@ -34,7 +34,7 @@ export interface AudioService {
   money: TestMoney;
   replicas: TestReplica[];
   /** Jobs that were asked for. */
-  made: Parameters<MediaHouse['jobs']['make']>[0][];
+  made: Parameters<CallDependencies['jobs']['make']>[0][];
   /** Has every request from now on come with this key. */
   useKey(key: KeyRecord): void;
   /** What a request answers with, of JSON. */
@@ -84,7 +84,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     // As if all of a test were one moment.
     now: () => 0,
   });
-  const house: MediaHouse = {
+  const house: CallDependencies = {
     catalog: { current: () => catalog },
     backends,
     replicas: createReplicaTurns(backends, noMediaMetrics),

@@ -9,8 +9,7 @@ import { imageAnswerSchema, imageEventSchema } from '@turnpike/public-api/imageA
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { aShownJob, aStoredOutput } from '../../test/aShownJob.ts';
 import { createToWireError } from '../api/mediaError.ts';
-import type { SpeechRequest } from '../terms/mediaRequest.ts';
-import { SPEECH_TYPES } from '../terms/mediaRequest.ts';
+import { SPEECH_TYPES, type SpeechRequest } from '../terms/mediaRequest.ts';
 import { sendSpeech } from './audio/sendSpeech.ts';
 import { type Content, sendContent } from './content/sendContent.ts';
 import type { FinishedImages } from './images/imageAnswer.ts';

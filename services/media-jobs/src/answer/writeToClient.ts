@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { cutAnswer } from '@turnpike/http-service/observeRequests';
 
 /** A client that takes nothing for so long is dropped. */
 const SLOW_READER_MS = 60_000;
@@ -26,7 +25,7 @@ export async function writeToClient(
       }
     }
   } catch (error) {
-    if (res.headersSent) cutAnswer(res);
+    if (res.headersSent) res.destroy();
     throw error;
   }
   if (res.destroyed) return 'left';
@@ -50,3 +49,12 @@ function isTaken(res: ServerResponse, slowReaderMs: number): Promise<boolean> {
     res.on('close', onClose);
   });
 }
+
+/** Headers of server-sent events, which nothing on the way may keep, change or hold back. */
+export const EVENT_STREAM = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+};
+
+/** One event: media have their type in the JSON. */
+export const toEvent = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;

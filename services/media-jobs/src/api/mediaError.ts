@@ -7,9 +7,9 @@ import {
 import { type AuthErrorOptions, type GuardFault, toMediaGuardError } from '@turnpike/public-api/authFault';
 import type { MediaBalance, NoForm, UploadTooLarge } from '@turnpike/public-api/errorBodies';
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders, toWholeSeconds } from '@turnpike/public-api/headers';
+import type { JobErrorCode } from '@turnpike/public-api/mediaJob';
 import { findWording, flat, notServed, toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
-import { JOB_ERROR_MESSAGES } from './jobError.ts';
 import type { CallFault, JobFault } from './mediaFault.ts';
 
 const NOTHING_RAN = 'Nothing was run or charged.';
@@ -240,3 +240,15 @@ export const createToWireError =
       (fault: CallFault) => toMediaError(fault, options),
       (fault: GuardFault) => toMediaGuardError(fault, options),
     ]);
+
+/** Messages of failed jobs, without any text of an engine. */
+export const JOB_ERROR_MESSAGES: Readonly<Record<JobErrorCode, string>> = {
+  generation_failed: 'The model failed to make it. Nothing was charged.',
+  content_refused: 'The model refused the request for its content. Nothing was charged.',
+  invalid_output: 'What the model made cannot be used. Nothing was charged.',
+  timed_out: 'It was not made in time. Nothing was charged.',
+  queue_timeout: 'Its turn did not come in time. Nothing was charged.',
+  backend_lost: 'The machine that was making it went away. Nothing was charged.',
+  storage_unavailable: 'What was made could not be stored. Nothing was charged.',
+  model_deactivated: 'The model was switched off by an administrator. Nothing was charged.',
+};

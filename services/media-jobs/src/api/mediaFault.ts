@@ -42,10 +42,10 @@ export type BackendFault =
   | { kind: 'content_refused' }
   /** The format needs times, and the engine gives none. */
   | { kind: 'times_unavailable' }
-  /** What was made cannot be read now. */
+  /** The object store cannot give the output now. */
   | { kind: 'storage_unavailable' };
 
-/** What became of the job of a call that waits for it. Its row is there: whoever asks again unasked would make another. */
+/** End of a job that its call waits for. The row is there, so that a call without a retry count makes another job. */
 export interface JobFault {
   kind: 'job_failed';
   code: JobErrorCode;
@@ -55,7 +55,7 @@ export interface JobFault {
 export type LookUpFault =
   /** Unknown, expired, or another key's: from outside they are the same. */
   | { kind: 'job_not_found' }
-  /** It has nothing to be fetched yet, or at this index. */
+  /** The job has no content yet, or none at this index. */
   | { kind: 'content_not_there' }
   /** Jobs cannot be looked up now. */
   | { kind: 'jobs_unavailable' };

@@ -9,12 +9,7 @@ import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_CONNECTIONS, MAX_ERROR_BYTE
 import { replicaEntriesSchema } from './replicaEntries.ts';
 import { readEngineError } from './verdict/readEngineError.ts';
 import { toBackendFault } from './verdict/toBackendFault.ts';
-import { kokoro } from './wires/kokoro.ts';
-import { sglang } from './wires/sglang.ts';
-import { speaches } from './wires/speaches.ts';
-import { trtllm } from './wires/trtllm.ts';
-import { vllmAsr } from './wires/vllmAsr.ts';
-import { vllmOmni } from './wires/vllmOmni.ts';
+import { kokoro, sglang, speaches, trtllm, vllmAsr, vllmOmni } from './wires/dialects.ts';
 import type { Refusal, Wire } from './wires/wire.ts';
 
 /** The region's media backends, as this process sees them now. */
@@ -49,7 +44,7 @@ const WIRES: Record<EngineName, (wire: Wire) => Dialect> = {
   kokoro,
 };
 
-/** What an entry that changed in anything else goes on under: another address is another replica. */
+/** Returns the identity of an entry over changes of its other fields. Another address is another replica. */
 const keyOf = ({ id, url, engine, model }: Replica): string => [id, url, engine, model].join(' ');
 
 /** Follows the backends file and looks after each replica in it. Throws one line when the file cannot be used. */

@@ -41,7 +41,7 @@ export const MAX_LIST_PAGES = 1_000;
 export const MAX_ERROR_BYTES = 64 * 1024;
 /** One event of a stream of speech. */
 export const MAX_EVENT_CHARACTERS = 8 * 1024 ** 2;
-/** What is around an image in its answer. */
+/** Most bytes around an image in its answer. */
 export const MAX_AROUND_IMAGE_BYTES = 1024 ** 2;
 /** Longest `Retry-After` that is heeded. */
 export const MAX_RETRY_AFTER_MS = 60_000;

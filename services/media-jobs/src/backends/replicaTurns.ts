@@ -1,7 +1,7 @@
 import { BackendFault, type BackendFaultKind, type Dialect, type Replica } from '../terms/backend.ts';
 import type { Backends } from './createBackends.ts';
 
-/** What a replica has given, or begun to give. */
+/** Result that a replica has given, or begun to give. */
 export interface Given<Answer> {
   answer: Answer;
   /** The replica has nothing more to do for it. */
@@ -38,7 +38,7 @@ interface Line {
   waiting: { keyId: string; begin: () => void }[];
 }
 
-/** What was not begun, or most likely not, is asked of one other: whoever has two in trouble has more. */
+/** Faults after which one other replica is asked, because nothing was begun, or most likely nothing. */
 const MOST_ASKED = 2;
 const ASKED_ELSEWHERE: ReadonlySet<BackendFaultKind> = new Set(['busy', 'unreachable', 'cut_off']);
 
@@ -46,7 +46,7 @@ export function createReplicaTurns(
   backends: Pick<Backends, 'replicasFor' | 'dialectOf'>,
   metrics: TurnMetrics,
 ): ReplicaTurns {
-  /** By replica: what it is doing for this process, and when it was asked last. */
+  /** Calls of this process on each replica, and the time of its last one. */
   const uses = new Map<string, { running: number; askedAt: number }>();
   let asks = 0;
   /** The running calls of each key and the waiting calls in order of arrival, by model. */
@@ -121,7 +121,7 @@ export function createReplicaTurns(
     };
   }
 
-  /** By its slots; of two that are used alike, the one whose last turn is longest ago. */
+  /** Picks the replica with the smallest share of its slots in use. Of equals, picks the one whose last turn is longest ago. */
   function findLeastUsed(replicas: readonly Replica[]): Replica | undefined {
     const used = ({ id, slots }: Replica): number => (uses.get(id)?.running ?? 0) / slots;
     const askedAt = ({ id }: Replica): number => uses.get(id)?.askedAt ?? 0;

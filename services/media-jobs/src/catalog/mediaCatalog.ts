@@ -58,7 +58,7 @@ export function getMediaModel(
   return { model, priceVersion: catalog.version };
 }
 
-/** What is measured of each operation, and so what it can be billed by: both of time are counted in whole seconds. */
+/** Units that are measured of each operation, and that it can be billed by. Minutes and seconds are both counted in whole seconds. */
 const UNITS_OF: Readonly<Record<MediaOperation, readonly MediaBillingUnit[]>> = {
   'images.generations': ['image'],
   videos: ['second', 'minute'],
@@ -74,7 +74,7 @@ export interface PriceText {
 }
 
 /**
- * What one unit of a model costs. Throws `pricing_unavailable` where there is no price, or one of what is not measured: such a model is not
+ * Returns the price of one unit of a model. Throws `pricing_unavailable` where there is no price, or one of what is not measured: such a model is not
  * to be run, and is not free.
  */
 export function priceOf({ id, media: { billingUnit, unitPrice } }: MediaModel, operation: MediaOperation): PriceText {
@@ -83,7 +83,7 @@ export function priceOf({ id, media: { billingUnit, unitPrice } }: MediaModel, o
   return { billingUnit, unitPrice };
 }
 
-/** What the models of an operation that are served here cost. */
+/** Returns the prices of the models of an operation that are served here. */
 export const pricesFor = (catalog: MediaCatalog, operation: MediaOperation): PriceText[] =>
   catalog.media.flatMap(({ state, category, media: { billingUnit, unitPrice } }) =>
     state === 'live' &&
@@ -94,7 +94,7 @@ export const pricesFor = (catalog: MediaCatalog, operation: MediaOperation): Pri
       : [],
   );
 
-/** What the catalog fixes of a model's clips. */
+/** Returns the settings of a model's clips in the catalog. */
 export function clipSettingsOf(catalog: MediaCatalog | undefined, modelId: string): ClipSettings {
   const { fps, steps } = catalog?.media.find(({ id }) => id === modelId)?.media.capabilities ?? {};
   return { fps, steps };

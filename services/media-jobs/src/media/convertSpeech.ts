@@ -5,7 +5,7 @@ import { MediaFault } from './mediaFault.ts';
 import { spawnTool } from './runTool.ts';
 import { type SampleForm, takeWavHeader } from './takeWavHeader.ts';
 
-/** What samples alone are, in both directions. */
+/** Format of bare samples, in both directions. */
 const SAMPLES: SampleForm = { format: 's16le', rate: 24_000, channels: 1 };
 const LIMITS = { wallMs: 900_000, cpuSeconds: 120, memoryBytes: CONVERTER_MEMORY_BYTES };
 

@@ -8,14 +8,14 @@ import { convertSpeech } from './convertSpeech.ts';
 import { CONVERTER_MEMORY_BYTES, readMachine, toDecoderRoom } from './decoderRoom.ts';
 import { MediaFault } from './mediaFault.ts';
 import { prepareRecording, type Recording, type RecordingOptions } from './prepareRecording.ts';
+import type { TakenFile } from './privateFile.ts';
 import { runTool } from './runTool.ts';
 import { type Clip, takeClip } from './takeClip.ts';
 import { type AskedImage, takeImage } from './takeImage.ts';
-import type { TakenFile } from './takenFile.ts';
 import { type Speech, type SpeechOptions, takeSpeech } from './takeSpeech.ts';
 import { createWorkPool } from './workPool.ts';
 
-/** Whose file it is, and whether it waits for its turn as long as that takes. */
+/** Owner of a file, and whether the file waits for its turn without a limit. */
 export interface ClientWork {
   owner: SlotOwner;
   isPatient: boolean;
@@ -23,10 +23,10 @@ export interface ClientWork {
   onTurn?: () => void;
 }
 
-/** What is done to files of sound, pictures and video. Rejects with a `MediaFault`, as the stream fails, or with the signal's reason. */
+/** Work on files of sound, pictures and video. Rejects with a `MediaFault`, with the stream's error, or with the signal's reason. */
 export interface Media {
   /**
-   * What engines are sent of an upload, with its seconds. `overloaded` where too much of the key waits already, or its turn does not come
+   * Makes the file that engines get of an upload, with its seconds. `overloaded` where too much of the key waits already, or its turn does not come
    * within seconds. A job's upload (`isPatient`) waits for its turn.
    */
   prepareRecording(
@@ -37,7 +37,7 @@ export interface Media {
   takeClip(source: Readable, signal: AbortSignal): Promise<Clip>;
   /** Reads an image that a backend made. Waits for its turn. */
   takeImage(source: Readable, asked: AskedImage, signal: AbortSignal): Promise<TakenFile>;
-  /** Reads speech that a backend made, for who stores it. Waits for its turn. */
+  /** Reads speech that a backend made, to be stored. Waits for its turn. */
   takeSpeech(source: Readable, options: Pick<SpeechOptions, 'format' | 'type' | 'signal'>): Promise<Speech>;
   /** Speech in another format, as it comes. `overloaded` where too much is converted already. */
   convertSpeech(
@@ -53,7 +53,7 @@ export interface Media {
 /** Uploads of one key that wait for their turn, on disk: a client waits for the engine too, so some seconds more are better than a refusal. */
 const WAITING = { maxWaiting: 16, maxWaitMs: 5_000 };
 
-/** Of a look whether a tool is there. */
+/** Limits of the version check of ffmpeg and ffprobe. */
 const LOOK_LIMITS = { wallMs: 30_000, cpuSeconds: 10, memoryBytes: CONVERTER_MEMORY_BYTES };
 
 /** `folder` is private to this process, and holds what is being converted. Rejects where ffmpeg or ffprobe cannot be run. */

@@ -1,9 +1,9 @@
 export type MediaFaultKind =
-  /** What a backend made is not what it should be: empty, cut off, of another kind or size. */
+  /** A backend's output is empty, cut off, of another kind or of another size. */
   | 'invalid_output'
-  /** What a client sent holds no sound that can be read. */
+  /** The upload has no sound that can be read. */
   | 'invalid_input'
-  /** It lasts longer than it may. */
+  /** The recording lasts longer than it may. */
   | 'too_long'
   /** The recording has too many channels or samples a second. */
   | 'too_dense'

@@ -10,7 +10,7 @@ import { hasHonestLength } from './wavChunks.ts';
 
 /** A client's recording as engines get it: one channel of 16 kHz. */
 export interface Recording {
-  /** By which this process can open it. */
+  /** Path by which this process can open the file. */
   path: string;
   type: 'audio/flac' | 'audio/ogg';
   bytes: number;
@@ -35,7 +35,7 @@ const BYTES_PER_SECOND = RATE * 2;
 const HEADER_BYTES = 64 * 1024;
 /** Speech is understood at 12 kbit/s; more than 32 is not heard. */
 const OPUS_BITRATES = { least: 12_000, most: 32_000 };
-/** Of what the engine takes: the rest is for the container. */
+/** Share of the engine's limit for sound: the rest is for the container. */
 const OPUS_SHARE = 0.9;
 /** Speech has no more. One frame of FLAC of some 40 bytes can be 65,535 samples of eight channels. */
 const MOST = { channels: 8, rate: 192_000 };
@@ -43,7 +43,7 @@ const MOST = { channels: 8, rate: 192_000 };
 const PACE = { floorMs: 1_500, msPerSecond: 50 };
 const WALL_MS = 300_000;
 
-/** Of a run that decodes so many seconds at most. */
+/** Limits of a run that decodes so many seconds at most. */
 const limitsFor = (maxSeconds: number): ToolLimits => ({
   wallMs: WALL_MS,
   cpuSeconds: Math.ceil((PACE.floorMs + maxSeconds * PACE.msPerSecond) / 1_000),
@@ -113,7 +113,7 @@ async function sourceArgs(upload: PrivateFile['handle']): Promise<string[]> {
   return openArgs(kind, isOpenEnded ? ['-ignore_length', '1'] : []);
 }
 
-/** Of an edit list, where the sound begins: one that plays its track again and again makes hours of seconds, and an index of gigabytes. */
+/** Reads only the beginning of the sound from an edit list: a list that plays its track again and again makes hours of seconds, and an index of gigabytes. */
 const ONE_EDIT = ['-advanced_editlist', '0'];
 
 const openArgs = (kind: SoundKind, furtherArgs: readonly string[] = []): string[] => [

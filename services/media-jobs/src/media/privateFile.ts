@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 /** A file without a name: nobody else can open it, and nothing is left of it when this process ends, however that happens. */
 export interface PrivateFile {
   readonly handle: FileHandle;
-  /** By which this process can open it again, and no other. */
+  /** Path by which this process, and no other, can open the file again. */
   readonly path: string;
   /** Writes a stream into it. Rejects as the stream does, or with the signal's reason. */
   fill(source: Readable, signal: AbortSignal): Promise<void>;
@@ -46,4 +46,18 @@ export async function createPrivateFile(folder: string): Promise<PrivateFile> {
       await handle.close();
     },
   };
+}
+
+/** A backend's output that was decoded, and is ready to be stored. */
+export interface TakenFile {
+  bytes: number;
+  /** Media type. */
+  type: string;
+  /** Returns its bytes, any number of times. */
+  read(): Readable;
+  discard(): Promise<void>;
+}
+
+export async function toTakenFile(file: PrivateFile, type: string): Promise<TakenFile> {
+  return { bytes: await file.size(), type, read: file.read, discard: file.discard };
 }

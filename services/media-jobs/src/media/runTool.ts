@@ -1,7 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
-import { readProgress } from './readProgress.ts';
 
 /** A run of ffmpeg or ffprobe over files of ours. */
 export interface ToolRun {
@@ -29,7 +28,7 @@ export interface ToolLimits {
 export interface ToolEnd {
   /** `killed` by a limit or a crash. */
   outcome: 'ok' | 'failed' | 'killed' | 'too_slow';
-  /** What it said to us, up to a limit. */
+  /** Output of the tool, up to a limit. */
   output: string;
 }
 
@@ -40,7 +39,7 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 /** Between two looks at what a run has taken, and the kernel's unit of processor time. */
 const LOOK_MS = 100;
 const TICK_MS = 10;
-/** What `setpriv` and `prlimit` end with where they cannot run what they are to run. */
+/** Exit codes of `setpriv` and `prlimit` for a tool that they cannot run. */
 const NOT_RUNNABLE = 126;
 const NOT_THERE = 127;
 
@@ -69,7 +68,7 @@ export function spawnTool(
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The tool has ended by itself.
     }
   };
   return { child, kill };
@@ -129,4 +128,11 @@ export async function runTool(run: ToolRun): Promise<ToolEnd> {
     signal.removeEventListener('abort', kill);
     onEnd?.(processorMs);
   }
+}
+
+/** Returns the latest progress in ffmpeg's output, which ffmpeg writes with `-progress pipe:1`. */
+export function readProgress(text: string): { frames: number; seconds: number } {
+  const last = (name: string): number =>
+    Number([...text.matchAll(new RegExp(`^${name}=(\\d+)$`, 'gm'))].at(-1)?.[1] ?? 0);
+  return { frames: last('frame'), seconds: last('out_time_us') / 1_000_000 };
 }

@@ -1,4 +1,4 @@
-/** What ffmpeg calls the kinds of files that speech-to-text takes. */
+/** Names for ffmpeg of the kinds of files that speech-to-text takes. */
 export type SoundKind = 'flac' | 'mp3' | 'mov' | 'ogg' | 'wav' | 'matroska' | 'mpeg';
 
 /** Bytes at the beginning of a file by which its kind is told. */
@@ -15,7 +15,7 @@ function isMpegFrame(head: Buffer, offset = 0): boolean {
 }
 
 /**
- * What a file is by its first bytes: FLAC, MPEG audio, MP4, Ogg, WAV, Matroska with WebM, or an MPEG stream. Undefined for anything
+ * Returns the kind of a file by its first bytes: FLAC, MPEG audio, MP4, Ogg, WAV, Matroska with WebM, or an MPEG stream. Undefined for anything
  * else, above all for playlists, which name further files, and for pictures.
  */
 export function sniffSound(head: Buffer): SoundKind | undefined {

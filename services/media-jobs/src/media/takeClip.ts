@@ -2,10 +2,8 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
 import { MediaFault } from './mediaFault.ts';
-import { createPrivateFile, type PrivateFile } from './privateFile.ts';
-import { readProgress } from './readProgress.ts';
-import { FILE_1, FILE_2, runTool, type ToolRun } from './runTool.ts';
-import { type TakenFile, toTakenFile } from './takenFile.ts';
+import { createPrivateFile, type PrivateFile, type TakenFile, toTakenFile } from './privateFile.ts';
+import { FILE_1, FILE_2, readProgress, runTool, type ToolRun } from './runTool.ts';
 import type { WorkPool } from './workPool.ts';
 
 /** A clip that was decoded from its first frame to its last. */

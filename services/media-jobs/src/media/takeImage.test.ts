@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aPng } from '@turnpike/test-support/anImage';
 import sharp from 'sharp';
 import { aTestFolder, type TestFolder } from '../../test/support/testFolder.ts';
+import type { TakenFile } from './privateFile.ts';
 import { type AskedImage, takeImage } from './takeImage.ts';
-import type { TakenFile } from './takenFile.ts';
 import { createWorkPool } from './workPool.ts';
 
 const pool = createWorkPool({ slots: 1, maxWaiting: 0, maxWaitMs: 60_000 });

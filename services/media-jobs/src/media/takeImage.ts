@@ -2,11 +2,10 @@ import type { Readable } from 'node:stream';
 import sharp, { type Sharp } from 'sharp';
 import type { ImageRequest, Size } from '../terms/mediaRequest.ts';
 import { MediaFault } from './mediaFault.ts';
-import { createPrivateFile, type PrivateFile } from './privateFile.ts';
-import { type TakenFile, toTakenFile } from './takenFile.ts';
+import { createPrivateFile, type PrivateFile, type TakenFile, toTakenFile } from './privateFile.ts';
 import type { WorkPool } from './workPool.ts';
 
-/** What clients are promised of an image. */
+/** Format and size of an image, as its client asked. */
 export type AskedImage = Pick<ImageRequest, 'outputFormat' | 'outputCompression'> & { size: Size };
 
 const FORMATS = new Set<string>(['png', 'jpeg', 'webp']);

@@ -3,10 +3,8 @@ import type { SpeechFormat } from '../terms/mediaRequest.ts';
 import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
 import { writeFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
-import { createPrivateFile, type PrivateFile } from './privateFile.ts';
-import { readProgress } from './readProgress.ts';
-import { FILE_1, runTool } from './runTool.ts';
-import { type TakenFile, toTakenFile } from './takenFile.ts';
+import { createPrivateFile, type PrivateFile, type TakenFile, toTakenFile } from './privateFile.ts';
+import { FILE_1, readProgress, runTool } from './runTool.ts';
 import { isCutOff, writeLengths } from './wavChunks.ts';
 import type { WorkPool } from './workPool.ts';
 
@@ -25,7 +23,7 @@ export interface SpeechOptions {
   signal: AbortSignal;
 }
 
-/** What ffmpeg calls the formats; samples alone have no header to say what they are. */
+/** Names of the formats for ffmpeg. Bare samples have no header, so that their rate and channels are given. */
 const SOURCES: Record<SpeechFormat, string[]> = {
   mp3: ['-f', 'mp3'],
   opus: ['-f', 'ogg'],

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { MediaFault } from './mediaFault.ts';
 
-/** What the samples behind a WAV's header are. */
+/** Format of the samples behind a WAV's header. */
 export interface SampleForm {
-  /** As ffmpeg calls it. */
+  /** Name for ffmpeg. */
   format: 's16le' | 'f32le';
   rate: number;
   channels: number;

@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 
 interface Chunk {
   name: string;
-  /** Where its bytes begin. */
+  /** Offset of the first byte. */
   start: number;
-  /** Where it ends, as its header says; with its padding. */
+  /** Offset of the end by the header, with padding. */
   end: number;
   length: number;
 }
@@ -16,7 +16,7 @@ const RIFF_LENGTH_OFFSET = 4;
 const BLOCK_ALIGN_OFFSET = 12;
 /** Chunks of a file that is not made to waste time. */
 const MAX_CHUNKS = 64;
-/** Who streams a WAV writes such a length, or 0, as it does not know. */
+/** Length in the header of a streamed WAV, whose writer does not know it. Some write 0. */
 const UNKNOWN_LENGTH = 0x7fff_0000;
 
 async function* chunksOf(file: FileHandle): AsyncGenerator<Chunk> {

@@ -38,7 +38,7 @@ interface Waiting {
  */
 export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions): WorkPool {
   const running: (SlotOwner | undefined)[] = [];
-  /** By key, each in the order of arrival; what has no owner under undefined. The key that was served last is the last one. */
+  /** Work that waits, by key, each in the order of arrival. Work without an owner is under undefined. The key served last is the last one. */
   const lines = new Map<string | undefined, Waiting[]>();
 
   const countOf = (name: keyof SlotOwner, owner: SlotOwner): number =>

@@ -4,7 +4,7 @@ import { computeUnitCharge } from '@turnpike/money/unitPrice';
 import type { PriceText } from '../catalog/mediaCatalog.ts';
 import type { MediaOperation, MediaRequest } from '../terms/mediaRequest.ts';
 
-/** What of a call is fixed when it is admitted, as far as its charge goes by it: a job has it all in its row. */
+/** Inputs of the charge that are fixed at the admission. A job has them in its row. */
 export interface MediaCall extends PriceText {
   callId: string;
   workspaceId: string;
@@ -18,11 +18,11 @@ export interface MediaCall extends PriceText {
   holdNanoUsd: NanoUsd;
 }
 
-/** What so many units cost, by the price that the call was admitted under. */
+/** Returns the charge of so many units, at the price of the admission. */
 export const chargeOf = (units: number, { billingUnit, unitPrice }: PriceText): NanoUsd =>
   computeUnitCharge(units, { billingUnit, price: parsePrice(unitPrice) });
 
-/** What a unit costs of the cheapest of these; 0 where there are none. */
+/** Returns the charge of one unit at the lowest of these prices; 0 if there are none. */
 export function leastCharge(prices: readonly PriceText[]): NanoUsd {
   const [least = 0n] = prices.map((price) => chargeOf(1, price)).sort((a, b) => (a < b ? -1 : 1));
   return least;
@@ -39,7 +39,7 @@ export function payableUnits(availableNanoUsd: NanoUsd, { most, ...price }: Pric
   return payable;
 }
 
-/** What can be measured of a request at most. Of a recording, its decoded seconds are known before anything is held: rounded up. */
+/** Returns the most units that can be measured of a request. A recording is decoded before anything is held: its seconds are rounded up. */
 export function boundUnits(request: MediaRequest, { heardSeconds }: { heardSeconds?: number } = {}): number {
   switch (request.operation) {
     case 'images.generations':

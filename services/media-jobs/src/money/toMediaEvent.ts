@@ -8,13 +8,13 @@ export type MediaEnding =
   | { status: 'success'; reason?: 'completed' | 'client_left'; units: number }
   | { status: 'failure'; reason: string };
 
-/** What an event has beside the call. */
+/** Fields of an event beside the call. */
 export interface MediaEventFields {
   region: Region;
   isStream: boolean;
   /** The call's span, if it is traced. */
   traceparent?: string | undefined;
-  /** By Redis' clock. */
+  /** Instant of Redis' clock. */
   admittedAtMs: number;
   endedAtMs: number;
 }

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { MediaOperation, MediaRequest } from '../terms/mediaRequest.ts';
 import type { RequestedModel } from './models/modelRules.ts';
 
-/** What a client asks for, read and checked as far as that goes without its model. */
+/** A request that is read, and checked except for the rules of its model. */
 export interface MediaDraft<Request extends MediaRequest> {
-  /** As the client wrote it: an id or an alias. */
+  /** Id or alias, from the client. */
   readonly model: string;
   /** SHA-256 of the fields as they were understood and of the files: the same for a call that its client sends again. */
   readonly digest: Buffer;

@@ -43,7 +43,7 @@ export interface RequestsOptions {
   folder: string;
   /** Memory of the bodies of all calls under way. */
   memoryMaxBytes: number;
-  /** What their files may take of the disk. */
+  /** Most disk of the files of all calls. */
   diskMaxBytes: number;
   imagesTimeoutMs: number;
   /** Hosts and ports, `host:port`, that images may be fetched from though they are not public. */

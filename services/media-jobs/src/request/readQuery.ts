@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { optional } from '@turnpike/public-api/requestFields';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { z } from 'zod';
@@ -26,7 +27,7 @@ const readVideoContent = createFieldReader(
   z.object({ variant: optional(z.literal('video', 'must be video or absent: no thumbnail or spritesheet is made')) }),
 );
 
-/** As how many look-ups a page counts: one for each ten jobs that it may have. */
+/** Returns the look-ups that a page counts as: one for each ten jobs that it may have. */
 export function weighList({ limit = LIST_DEFAULT }: Record<string, unknown>): number {
   const jobs = Number(limit);
   return jobs >= 1 && jobs <= LIST_MAX ? Math.ceil(jobs / JOBS_OF_A_LOOK_UP) : 1;
@@ -52,4 +53,19 @@ export const readContentIndex = (query: unknown): number => readImageContent(que
 /** Throws `invalid_request` for another variant of a clip than the clip itself: no other is made. */
 export function checkContentVariant(query: unknown): void {
   readVideoContent(query);
+}
+
+const LONGEST_WAIT_SECONDS = 30;
+
+/** Returns the client's longest wait for a change (`Prefer: wait=N`, RFC 7240), in milliseconds; undefined without one. */
+export function preferredWaitMs({ headers }: Pick<IncomingMessage, 'headers'>): number | undefined {
+  const preferences = headers.prefer;
+  const [, seconds] = /(?:^|,)\s*wait\s*=\s*"?(\d{1,6})"?\s*(?:[;,]|$)/i.exec(String(preferences ?? '')) ?? [];
+  return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_SECONDS) * 1_000;
+}
+
+/** Returns the number of the retry, which the usual clients count in a header; 0 for a first try. */
+export function readRepeat({ headers }: Pick<IncomingMessage, 'headers'>): number {
+  const count = String(headers['x-stainless-retry-count'] ?? '');
+  return /^[1-9]\d{0,3}$/.test(count) ? Number(count) : 0;
 }

@@ -5,13 +5,13 @@ import type { RequestHandler } from 'express';
 import { sendImages } from '../answer/images/sendImages.ts';
 import type { BackendFault, JobFault } from '../api/mediaFault.ts';
 import type { Queue } from '../jobs/table/findJobs.ts';
-import { type JobHouse, readOutputs, whereJobsAre } from './jobHouse.ts';
-import { type Exchange, resolve } from './mediaHouse.ts';
+import { type Exchange, resolve } from './gates.ts';
+import { type LookUpDependencies, readOutputs, whereJobsAre } from './lookUp.ts';
 import { obtainJob, sendJob } from './obtainJob.ts';
 
 /** Longest that a client is let wait for its images: proxies and clients give up soon after. Its job ends a little sooner. */
 const LONGEST_WAIT_MS = 100_000;
-/** What is expected to take longer is not begun: by an estimate, so well within that. */
+/** Longest expected duration of a call that is begun. It is below the wait, because it is an estimate. */
 const LONGEST_EXPECTED_MS = 80_000;
 const RETRY_AFTER_SECONDS = 10;
 
@@ -19,18 +19,18 @@ const RETRY_AFTER_SECONDS = 10;
  * POST /v1/images/generations: the images, once they are made; or a job. A call that is waited for is a job inside, so that one whose
  * connection broke finds its images when it is sent again, and goes on though its client has left.
  */
-export function createImages(house: JobHouse): RequestHandler {
+export function createImages(dependencies: LookUpDependencies): RequestHandler {
   return async (req, res) => {
     const { keyId, workspace } = callingKey(res);
-    const draft = await house.requests.readImageRequest({ req, res }, keyId);
+    const draft = await dependencies.requests.readImageRequest({ req, res }, keyId);
     try {
-      const asked = resolve(draft, house);
+      const asked = resolve(draft, dependencies);
       const { isAsync, responseFormat, model } = asked.request;
-      if (!isAsync) await assertInTime(house, { model, keyId, workspaceId: workspace.workspaceId });
+      if (!isAsync) await assertInTime(dependencies, { model, keyId, workspaceId: workspace.workspaceId });
       const isHidden = !isAsync && responseFormat === 'b64_json';
-      const job = await obtainJob(house, { req, res }, { ...asked, digest: draft.digest, isHidden });
-      if (isAsync) sendJob(house, { req, res }, job);
-      else await answer(house, { res }, { jobId: job.id, keyId });
+      const job = await obtainJob(dependencies, { req, res }, { ...asked, digest: draft.digest, isHidden });
+      if (isAsync) sendJob(dependencies, { req, res }, job);
+      else await answer(dependencies, { res }, { jobId: job.id, keyId });
     } finally {
       await draft.discard();
     }
@@ -38,20 +38,20 @@ export function createImages(house: JobHouse): RequestHandler {
 }
 
 /** Throws `backend_unavailable` where the wait would be longer than anybody waits. */
-async function assertInTime({ jobs }: Pick<JobHouse, 'jobs'>, queue: Queue): Promise<void> {
+async function assertInTime({ jobs }: Pick<LookUpDependencies, 'jobs'>, queue: Queue): Promise<void> {
   const waitMs = await whereJobsAre(jobs.expectWaitMs(queue));
   if (waitMs === undefined || waitMs <= LONGEST_EXPECTED_MS) return;
   throw new ApiError<BackendFault>({ kind: 'backend_unavailable', retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
 
 async function answer(
-  house: JobHouse,
+  dependencies: LookUpDependencies,
   { res }: Pick<Exchange, 'res'>,
   address: { jobId: string; keyId: string },
 ): Promise<void> {
   const leaving = abortOnClose(res);
   const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(LONGEST_WAIT_MS)]);
-  const job = await whereJobsAre(house.jobs.untilEnded(address, signal)).finally(leaving.forget);
+  const job = await whereJobsAre(dependencies.jobs.untilEnded(address, signal)).finally(leaving.forget);
   if (leaving.signal.aborted) return;
   if (job?.status !== 'completed' || job.usage === null || job.params.operation !== 'images.generations')
     throw new ApiError<JobFault>({ kind: 'job_failed', code: job?.errorCode ?? 'timed_out' });
@@ -60,8 +60,8 @@ async function answer(
     res,
     { ...job, params, usage },
     {
-      publicUrl: house.publicUrl,
-      open: () => readOutputs(house, job),
+      publicUrl: dependencies.publicUrl,
+      open: () => readOutputs(dependencies, job),
     },
   );
 }

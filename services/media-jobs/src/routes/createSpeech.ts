@@ -12,34 +12,43 @@ import type { MediaEnding } from '../money/toMediaEvent.ts';
 import { BackendFault } from '../terms/backend.ts';
 import type { ShownJob } from '../terms/job.ts';
 import { SPEECH_TYPES, type SpeechFormat, type SpeechRequest } from '../terms/mediaRequest.ts';
-import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
+import { admit, type CallDependencies, type Exchange, openCall, type ResolvedRequest, resolve } from './gates.ts';
 import { claimCall, obtainJob, sendJob, underClaim } from './obtainJob.ts';
 import { readKeptAnswer } from './readKeptAnswer.ts';
 import { reasonOf, toCallError } from './toCallError.ts';
 
 /** POST /v1/audio/speech: the audio as it is made, as bytes or as events; or a job. A retry of speech that is whole gets the same audio. */
-export function createSpeech(house: MediaHouse): RequestHandler {
+export function createSpeech(dependencies: CallDependencies): RequestHandler {
   return async (req, res) => {
-    const draft = await house.requests.readSpeechRequest({ req, res }, callingKey(res).keyId);
+    const draft = await dependencies.requests.readSpeechRequest({ req, res }, callingKey(res).keyId);
     try {
-      const asked = resolve(draft, house);
+      const asked = resolve(draft, dependencies);
       const { digest } = draft;
       if (asked.request.isAsync) {
-        sendJob(house, { req, res }, await obtainJob(house, { req, res }, { ...asked, digest, isHidden: false }));
+        sendJob(
+          dependencies,
+          { req, res },
+          await obtainJob(dependencies, { req, res }, { ...asked, digest, isHidden: false }),
+        );
         return;
       }
-      const obtained = await claimCall(house, { req, res }, digest);
-      if ('job' in obtained) return await sendAgain(house, res, asked.request, obtained.job);
+      const obtained = await claimCall(dependencies, { req, res }, digest);
+      if ('job' in obtained) return await sendAgain(dependencies, res, asked.request, obtained.job);
       const { claim } = obtained;
-      await underClaim(house, claim, () => speak(house, { req, res }, { ...asked, digest, claim }));
+      await underClaim(dependencies, claim, () => speak(dependencies, { req, res }, { ...asked, digest, claim }));
     } finally {
       await draft.discard();
     }
   };
 }
 
-async function sendAgain(house: MediaHouse, res: Response, request: SpeechRequest, job: ShownJob): Promise<void> {
-  const { content, usage } = await readKeptAnswer(house, job);
+async function sendAgain(
+  dependencies: CallDependencies,
+  res: Response,
+  request: SpeechRequest,
+  job: ShownJob,
+): Promise<void> {
+  const { content, usage } = await readKeptAnswer(dependencies, job);
   const { chargeNanoUsd } = usage;
   await sendSpeech(res, request, {
     audio: content,
@@ -55,13 +64,13 @@ interface ClaimedSpeech extends ResolvedRequest<SpeechRequest> {
   claim: Claim;
 }
 
-async function speak(house: MediaHouse, exchange: Exchange, asked: ClaimedSpeech): Promise<void> {
+async function speak(dependencies: CallDependencies, exchange: Exchange, asked: ClaimedSpeech): Promise<void> {
   const { res } = exchange;
   const { request, digest, claim } = asked;
-  if (house.backends.replicasFor(request.model).length === 0) throw toCallError(new BackendFault('busy'));
+  if (dependencies.backends.replicasFor(request.model).length === 0) throw toCallError(new BackendFault('busy'));
   const isStream = true;
-  const admitted = await admit(house, exchange, { ...asked, isStream });
-  const end = openCall(house, res, { admitted, isStream });
+  const admitted = await admit(dependencies, exchange, { ...asked, isStream });
+  const end = openCall(dependencies, res, { admitted, isStream });
   const leaving = abortOnClose(res);
   let hasBegun = false;
   const leave = (): MediaEnding =>
@@ -74,14 +83,14 @@ async function speak(house: MediaHouse, exchange: Exchange, asked: ClaimedSpeech
     };
     const sending = { request, digest, claim, admitted, signal: leaving.signal, onBegin, end };
     // Ended before where all of it has been made: then this changes nothing.
-    if ((await sendSpokenAudio(house, res, sending)) === 'sent') return;
+    if ((await sendSpokenAudio(dependencies, res, sending)) === 'sent') return;
     await end(leave());
-    house.jobs.giveUp(claim, { isRepeated: true });
+    dependencies.jobs.giveUp(claim, { isRepeated: true });
   } catch (error) {
     if (leaving.signal.aborted) {
       await end(leave());
       // Speech that is not whole is kept for no retry.
-      house.jobs.giveUp(claim, { isRepeated: true });
+      dependencies.jobs.giveUp(claim, { isRepeated: true });
       return;
     }
     await end({ status: 'failure', reason: reasonOf(error) });
@@ -91,7 +100,7 @@ async function speak(house: MediaHouse, exchange: Exchange, asked: ClaimedSpeech
   }
 }
 
-/** What speech is sent with. */
+/** Inputs of sending speech. */
 interface Sending extends Pick<ClaimedSpeech, 'request' | 'digest' | 'claim'> {
   admitted: AdmittedMedia;
   /** Fires once the client has left. */
@@ -102,25 +111,25 @@ interface Sending extends Pick<ClaimedSpeech, 'request' | 'digest' | 'claim'> {
 
 /** Sends it as a replica makes it. Before the last of it leaves, it is kept for retries and the call ends. */
 async function sendSpokenAudio(
-  house: MediaHouse,
+  dependencies: CallDependencies,
   res: Response,
   { request, digest, claim, admitted: { call, hold }, signal, onBegin, end }: Sending,
 ): Promise<Delivery> {
-  const { answer, done } = await house.replicas.ask({ ...call, signal }, async (replica, { speech }) => {
+  const { answer, done } = await dependencies.replicas.ask({ ...call, signal }, async (replica, { speech }) => {
     if (!speech) throw new BackendFault('misconfigured');
     return speech(replica, request, signal);
   });
-  const copy = await house.media.copyAudio();
+  const copy = await dependencies.media.copyAudio();
   async function* untilEnded(audio: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     yield* copy.pass(audio);
     const made = { type: SPEECH_TYPES[request.responseFormat], read: () => copy.read() };
-    const noteSettled = await house.jobs.keepAnswer({ ...call, request, digest, claim, hold, made });
+    const noteSettled = await dependencies.jobs.keepAnswer({ ...call, request, digest, claim, hold, made });
     const isKept = await end({ status: 'success', units: call.unitsBound });
     if (!isKept) throw new Error('the end of a call could not be kept');
     noteSettled();
   }
   try {
-    const audio = await inFormat(house, answer, { to: request.responseFormat, signal });
+    const audio = await inFormat(dependencies, answer, { to: request.responseFormat, signal });
     const cost = { ...call, units: call.unitsBound, chargeNanoUsd: call.holdNanoUsd };
     return await sendSpeech(res, request, {
       audio: untilEnded(audio),
@@ -135,9 +144,9 @@ async function sendSpokenAudio(
   }
 }
 
-/** What the engine has made, in the format that was asked for. */
+/** Converts the engine's audio to the format that was asked for. */
 async function inFormat(
-  { media }: Pick<MediaHouse, 'media'>,
+  { media }: Pick<CallDependencies, 'media'>,
   { audio, format }: { audio: Readable; format: SpeechFormat },
   { to, signal }: { to: SpeechFormat; signal: AbortSignal },
 ): Promise<AsyncIterable<Buffer>> {

@@ -26,8 +26,8 @@ import { BackendFault } from '../terms/backend.ts';
 import type { ShownJob } from '../terms/job.ts';
 import type { TranscriptRequest } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
-import { whereOutputsAre } from './jobHouse.ts';
-import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
+import { admit, type CallDependencies, type Exchange, openCall, type ResolvedRequest, resolve } from './gates.ts';
+import { whereOutputsAre } from './lookUp.ts';
 import { claimCall, makeClaimedJob, sendJob, underClaim } from './obtainJob.ts';
 import { readKeptAnswer } from './readKeptAnswer.ts';
 import { reasonOf, toCallError } from './toCallError.ts';
@@ -39,13 +39,16 @@ const SECONDS_PER_MINUTE = 60;
  * before the upload is read, a retry is known as one before the upload is decoded, and nothing is held before its seconds are known. A key whose uploads were refused after much decoding gets
  * 429 for a while.
  */
-export function createTranscript(operation: TranscriptRequest['operation'], house: MediaHouse): RequestHandler {
+export function createTranscript(
+  operation: TranscriptRequest['operation'],
+  dependencies: CallDependencies,
+): RequestHandler {
   return async (req, res) => {
     const key = callingKey(res);
-    await assertMayUpload(house, { res, key, operation });
-    const draft = await house.requests.readTranscriptRequest(operation, { req, res }, key.keyId);
+    await assertMayUpload(dependencies, { res, key, operation });
+    const draft = await dependencies.requests.readTranscriptRequest(operation, { req, res }, key.keyId);
     try {
-      await answer(house, { req, res }, draft);
+      await answer(dependencies, { req, res }, draft);
     } finally {
       await draft.discard();
     }
@@ -54,7 +57,7 @@ export function createTranscript(operation: TranscriptRequest['operation'], hous
 
 /** Throws an `AdmissionFault` where the key could not pay for a second of the cheapest model, or where too much of it was decoded in vain. */
 async function assertMayUpload(
-  { admission, findShortage, catalog, refusedDecoding }: MediaHouse,
+  { admission, findShortage, catalog, refusedDecoding }: CallDependencies,
   { res, key, operation }: { res: Response; key: KeyRecord; operation: TranscriptRequest['operation'] },
 ): Promise<void> {
   const inForce = catalog.current();
@@ -64,7 +67,7 @@ async function assertMayUpload(
     const lack = await findLack({ ...admission, findShortage }, key, least);
     if (lack) throw insufficient(lack);
   } catch (error) {
-    // Nobody reads what comes on this connection.
+    // The rest of the upload on this connection is not read.
     res.shouldKeepAlive = false;
     throw error;
   }
@@ -73,31 +76,35 @@ async function assertMayUpload(
 const insufficient = ({ shortfall }: Insufficient) =>
   new ApiError<AdmissionFault>({ kind: 'insufficient_balance', ...shortfall });
 
-async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<TranscriptRequest>): Promise<void> {
-  const asked = resolve(draft, house);
+async function answer(
+  dependencies: CallDependencies,
+  exchange: Exchange,
+  draft: MediaDraft<TranscriptRequest>,
+): Promise<void> {
+  const asked = resolve(draft, dependencies);
   const { request } = asked;
   const { digest } = draft;
-  const obtained = await claimCall(house, exchange, digest);
+  const obtained = await claimCall(dependencies, exchange, digest);
   if ('job' in obtained) {
-    if (request.isAsync) sendJob(house, exchange, obtained.job);
-    else await sendAgain(house, exchange, request, obtained.job);
+    if (request.isAsync) sendJob(dependencies, exchange, obtained.job);
+    else await sendAgain(dependencies, exchange, request, obtained.job);
     return;
   }
   const { claim } = obtained;
   // Taken of the key's bucket until the call is admitted.
   const { keyId } = callingKey(exchange.res);
   const taken: (() => void)[] = [];
-  const recording = await underClaim(house, claim, () => {
+  const recording = await underClaim(dependencies, claim, () => {
     // Known before anything is decoded for nothing.
-    if (!request.isAsync && house.backends.replicasFor(request.model).length === 0)
+    if (!request.isAsync && dependencies.backends.replicasFor(request.model).length === 0)
       throw toCallError(new BackendFault('busy'));
-    return prepare(house, exchange, {
+    return prepare(dependencies, exchange, {
       ...asked,
-      onWork: (processorMs) => taken.push(house.refusedDecoding.take(keyId, processorMs)),
+      onWork: (processorMs) => taken.push(dependencies.refusedDecoding.take(keyId, processorMs)),
     });
   });
   if (!recording) {
-    house.jobs.giveUp(claim, { isRepeated: true });
+    dependencies.jobs.giveUp(claim, { isRepeated: true });
     return;
   }
   const giveBack = (): void => {
@@ -106,15 +113,15 @@ async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<T
   const wanted = { ...asked, claim, digest, heardSeconds: recording.seconds };
   try {
     if (request.isAsync) {
-      const job = await makeClaimedJob(house, exchange, { ...wanted, isHidden: false });
+      const job = await makeClaimedJob(dependencies, exchange, { ...wanted, isHidden: false });
       giveBack();
-      sendJob(house, exchange, job);
+      sendJob(dependencies, exchange, job);
       return;
     }
-    await underClaim(house, claim, async () => {
-      const admitted = await admit(house, exchange, { ...wanted, isStream: request.isStream });
+    await underClaim(dependencies, claim, async () => {
+      const admitted = await admit(dependencies, exchange, { ...wanted, isStream: request.isStream });
       giveBack();
-      await transcribe(house, exchange, { request, digest, claim, recording, admitted });
+      await transcribe(dependencies, exchange, { request, digest, claim, recording, admitted });
     });
   } finally {
     await recording.discard();
@@ -123,12 +130,12 @@ async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<T
 
 /** Answers a retry as the call before was answered. */
 async function sendAgain(
-  house: MediaHouse,
+  dependencies: CallDependencies,
   { res }: Exchange,
   request: TranscriptRequest,
   job: ShownJob,
 ): Promise<void> {
-  const { output, content, usage } = await readKeptAnswer(house, job);
+  const { output, content, usage } = await readKeptAnswer(dependencies, job);
   const { chargeNanoUsd } = usage;
   const transcript: Transcript = JSON.parse(await whereOutputsAre(text(content)));
   const answered = toAnswer(transcript, request, { seconds: output.seconds ?? 0, chargeNanoUsd });
@@ -140,7 +147,7 @@ async function sendAgain(
  * `AdmissionFault` where the recording lasts longer than that.
  */
 async function prepare(
-  { media, admission, findShortage, refusedDecoding }: MediaHouse,
+  { media, admission, findShortage, refusedDecoding }: CallDependencies,
   { res }: Exchange,
   { request, resolved, onWork }: ResolvedRequest<TranscriptRequest> & { onWork: (processorMs: number) => void },
 ): Promise<Recording | undefined> {
@@ -174,11 +181,11 @@ async function prepare(
 }
 
 /**
- * Has a replica write it down, keeps what was written for retries, and ends the call. It is finished and charged though its client may
- * have left.
+ * Transcribes a recording on a replica, keeps the transcript for retries, and ends the call. The call is finished and charged even if its
+ * client has left.
  */
 async function transcribe(
-  house: MediaHouse,
+  dependencies: CallDependencies,
   { res }: Exchange,
   {
     request,
@@ -187,11 +194,11 @@ async function transcribe(
     ...claimed
   }: { request: TranscriptRequest; recording: Recording; admitted: AdmittedMedia; digest: Buffer; claim: Claim },
 ): Promise<void> {
-  const end = openCall(house, res, { admitted, isStream: request.isStream });
+  const end = openCall(dependencies, res, { admitted, isStream: request.isStream });
   try {
     const never = new AbortController().signal;
     const { keyId } = callingKey(res);
-    const { answer: transcript, done } = await house.replicas.ask(
+    const { answer: transcript, done } = await dependencies.replicas.ask(
       { model: request.model, keyId, signal: never },
       async (replica, dialect) => {
         if (!dialect.transcribe) throw new BackendFault('misconfigured');
@@ -199,14 +206,14 @@ async function transcribe(
       },
     );
     done();
-    // What is held of it is what it costs: its seconds were measured before.
+    // The hold is the charge, because the seconds were measured before.
     const { call, hold } = admitted;
     const { unitsBound: units, holdNanoUsd: chargeNanoUsd } = call;
     const { seconds } = recording;
     const written = toAnswer(transcript, request, { seconds, chargeNanoUsd });
     const read = async () => Readable.from([Buffer.from(JSON.stringify(transcript))]);
     const made = { type: 'application/json', seconds, read };
-    const noteSettled = await house.jobs.keepAnswer({ ...call, ...claimed, request, hold, made });
+    const noteSettled = await dependencies.jobs.keepAnswer({ ...call, ...claimed, request, hold, made });
     const reason = res.destroyed ? 'client_left' : 'completed';
     const isKept = await end({ status: 'success', reason, units });
     if (!isKept) throw new Error('the end of a call could not be kept');

@@ -1,23 +1,22 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler } from 'express';
-import { toVideoBody } from '../answer/jobs/jobBodies.ts';
-import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
-import type { JobHouse } from './jobHouse.ts';
-import { resolve } from './mediaHouse.ts';
+import { toPollHeaders, toVideoBody } from '../answer/jobs/jobBodies.ts';
+import { resolve } from './gates.ts';
+import type { LookUpDependencies } from './lookUp.ts';
 import { obtainJob } from './obtainJob.ts';
 
 /** POST /v1/videos: a clip is always a job. */
-export function createVideo(house: JobHouse): RequestHandler {
+export function createVideo(dependencies: LookUpDependencies): RequestHandler {
   return async (req, res) => {
     const { keyId, workspace } = callingKey(res);
-    const draft = await house.requests.readVideoRequest({ req, res }, keyId);
+    const draft = await dependencies.requests.readVideoRequest({ req, res }, keyId);
     const leaving = abortOnClose(res);
     try {
-      const asked = resolve(draft, house);
+      const asked = resolve(draft, dependencies);
       const caller = { keyId, workspaceId: workspace.workspaceId };
       const job = await obtainJob(
-        house,
+        dependencies,
         { req, res },
         {
           ...asked,

@@ -9,11 +9,13 @@ import { checkContentVariant, readContentIndex } from '../request/readQuery.ts';
 import type { StoredOutput } from '../terms/job.ts';
 import type { TranscriptRequest } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
-import { findJob, type JobKind } from './findJob.ts';
-import { type JobHouse, whereOutputsAre } from './jobHouse.ts';
+import { findJob, type JobKind, type LookUpDependencies, whereOutputsAre } from './lookUp.ts';
 
 /** GET …/content of a job: what it made, or a part of that. It comes from the store as it is read; nothing else has its bytes. */
-export function getContent(kind: JobKind, { jobs, lookUps }: Pick<JobHouse, 'jobs' | 'lookUps'>): RequestHandler {
+export function getContent(
+  kind: JobKind,
+  { jobs, lookUps }: Pick<LookUpDependencies, 'jobs' | 'lookUps'>,
+): RequestHandler {
   return async (req, res) => {
     if (kind === 'video') checkContentVariant(req.query);
     const index = kind === 'image' ? readContentIndex(req.query) : 0;
@@ -33,7 +35,7 @@ export function getContent(kind: JobKind, { jobs, lookUps }: Pick<JobHouse, 'job
 
 /** Kept as what was said and when, and written in the format that was asked for at the beginning. */
 async function sendTranscript(
-  { jobs }: Pick<JobHouse, 'jobs'>,
+  { jobs }: Pick<LookUpDependencies, 'jobs'>,
   res: Response,
   {
     output,

@@ -1,13 +1,13 @@
 import type { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import type { LiveModels } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
-import type { JobHouse } from './jobHouse.ts';
+import type { LookUpDependencies } from './lookUp.ts';
 
-/** What the fleet asks: the catalog and the operator, which models there are backends for; the operator, which jobs are overdue. */
+/** Returns the models with backends, for the catalog and the operator, and the overdue jobs, for the operator. */
 export const createInternalHandlers = ({
   jobs,
   backends,
-}: Pick<JobHouse, 'jobs' | 'backends'>): Handlers<typeof mediaJobsApi> => ({
+}: Pick<LookUpDependencies, 'jobs' | 'backends'>): Handlers<typeof mediaJobsApi> => ({
   getLiveModels() {
     const models: LiveModels = {};
     for (const { replica, state } of backends.list()) {

@@ -1,37 +1,43 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler, Response } from 'express';
-import { toDeletedBody, toMediaJobBody, toVideoBody, toVideoListBody } from '../answer/jobs/jobBodies.ts';
-import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
-import { preferredWaitMs } from '../request/callerHeaders.ts';
-import { readListQuery } from '../request/readQuery.ts';
+import {
+  toDeletedBody,
+  toMediaJobBody,
+  toPollHeaders,
+  toVideoBody,
+  toVideoListBody,
+} from '../answer/jobs/jobBodies.ts';
+import { preferredWaitMs, readListQuery } from '../request/readQuery.ts';
 import type { ShownJob } from '../terms/job.ts';
-import { findJob, type JobKind, notFound } from './findJob.ts';
-import { type JobHouse, lookUp, whereJobsAre } from './jobHouse.ts';
+import { findJob, type JobKind, type LookUpDependencies, lookUp, notFound, whereJobsAre } from './lookUp.ts';
 
 /** GET of a job: as it is, or, where its client prefers to wait, once its status is another one. */
-export function getJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'lookUps' | 'publicUrl'>): RequestHandler {
+export function getJob(
+  kind: JobKind,
+  dependencies: Pick<LookUpDependencies, 'jobs' | 'lookUps' | 'publicUrl'>,
+): RequestHandler {
   return async (req, res) => {
-    const found = await findJob(kind, house, { req, res });
+    const found = await findJob(kind, dependencies, { req, res });
     const waitMs = preferredWaitMs(req);
-    const job = waitMs === undefined ? found : await waitForChange(house, { job: found, waitMs, res });
+    const job = waitMs === undefined ? found : await waitForChange(dependencies, { job: found, waitMs, res });
     if (!job) throw notFound();
     res.setHeaders(new Map(Object.entries(toPollHeaders(job))));
-    res.status(200).json(kind === 'video' ? toVideoBody(job) : toMediaJobBody(job, house));
+    res.status(200).json(kind === 'video' ? toVideoBody(job) : toMediaJobBody(job, dependencies));
   };
 }
 
 /** DELETE of a job: cancels it where it has not ended, and has what it made removed. */
-export function deleteJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'lookUps'>): RequestHandler {
+export function deleteJob(kind: JobKind, dependencies: Pick<LookUpDependencies, 'jobs' | 'lookUps'>): RequestHandler {
   return async (req, res) => {
-    const { id } = await findJob(kind, house, { req, res });
-    if (!(await whereJobsAre(house.jobs.remove({ jobId: id, keyId: callingKey(res).keyId })))) throw notFound();
+    const { id } = await findJob(kind, dependencies, { req, res });
+    if (!(await whereJobsAre(dependencies.jobs.remove({ jobId: id, keyId: callingKey(res).keyId })))) throw notFound();
     res.status(200).json(toDeletedBody(id, kind === 'video' ? 'video' : `${kind}.job`));
   };
 }
 
 /** GET /v1/videos: the key's own that have not expired. */
-export function listVideos({ jobs, lookUps }: Pick<JobHouse, 'jobs' | 'lookUps'>): RequestHandler {
+export function listVideos({ jobs, lookUps }: Pick<LookUpDependencies, 'jobs' | 'lookUps'>): RequestHandler {
   return async (req, res) => {
     const { limit, order, after } = readListQuery(req.query);
     const list = { keyId: callingKey(res).keyId, modality: 'video', order, after } as const;
@@ -41,7 +47,7 @@ export function listVideos({ jobs, lookUps }: Pick<JobHouse, 'jobs' | 'lookUps'>
 }
 
 async function waitForChange(
-  { jobs }: Pick<JobHouse, 'jobs'>,
+  { jobs }: Pick<LookUpDependencies, 'jobs'>,
   { job, waitMs, res }: { job: ShownJob; waitMs: number; res: Response },
 ): Promise<ShownJob | undefined> {
   if (job.status === 'completed' || job.status === 'failed') return job;

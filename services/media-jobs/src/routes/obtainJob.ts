@@ -2,21 +2,20 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
-import { toMediaJobBody } from '../answer/jobs/jobBodies.ts';
-import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
+import { toMediaJobBody, toPollHeaders } from '../answer/jobs/jobBodies.ts';
 import type { LookUpFault } from '../api/mediaFault.ts';
 import type { Claim } from '../jobs/table/creations.ts';
 import type { Queue } from '../jobs/table/findJobs.ts';
-import { readRepeat } from '../request/callerHeaders.ts';
+import { readRepeat } from '../request/readQuery.ts';
 import type { ShownJob } from '../terms/job.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
-import { admit, type Exchange, type MediaHouse, type ResolvedRequest } from './mediaHouse.ts';
+import { admit, type CallDependencies, type Exchange, type ResolvedRequest } from './gates.ts';
 
 export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest<Request> {
   digest: Buffer;
-  /** Whether its client waits for it and is told no job. */
+  /** The client waits for it and is told no job. */
   isHidden: boolean;
-  /** Of a recording, as it was decoded. */
+  /** Decoded seconds of a recording. */
   heardSeconds?: number;
   /** Gets what the request lacks, once the call is let in; where that fails, what is held is given back. */
   complete?(request: Request): Promise<Request>;
@@ -25,7 +24,10 @@ export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest
 /** A queue that is full empties by one job after the other. */
 const ROOM_RETRY_AFTER_SECONDS = 10;
 
-type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs' | 'countLookUp' | 'cancelledRuns'>;
+type JobCallDependencies = Pick<
+  CallDependencies,
+  'admission' | 'authenticator' | 'jobs' | 'countLookUp' | 'cancelledRuns'
+>;
 
 /** Refusals after which the usual clients do not send a call again. */
 const FINAL_FAULTS = new Set([
@@ -41,10 +43,10 @@ const FINAL_FAULTS = new Set([
  * one before, and gets its job; it counts as a look-up of the key. Throws a `look_ups_exceeded` beyond these.
  */
 export async function claimCall(
-  { jobs, countLookUp }: Pick<MediaHouse, 'jobs' | 'countLookUp'>,
+  { jobs, countLookUp }: Pick<CallDependencies, 'jobs' | 'countLookUp'>,
   { req, res }: Exchange,
   digest: Buffer,
-): ReturnType<MediaHouse['jobs']['obtain']> {
+): ReturnType<CallDependencies['jobs']['obtain']> {
   const { keyId } = callingKey(res);
   const repeat = readRepeat(req);
   // A repeat that gets the job of the call before it passes no gate.
@@ -55,7 +57,7 @@ export async function claimCall(
 
 /** Runs the work that a call was claimed for, and renews the claim meanwhile. Ends the claim if the work fails. */
 export async function underClaim<Result>(
-  { jobs }: Pick<MediaHouse, 'jobs'>,
+  { jobs }: Pick<CallDependencies, 'jobs'>,
   claim: Claim,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -72,32 +74,34 @@ export async function underClaim<Result>(
 
 /** Claims a call and makes a job of it, or gets the job of the call that it repeats. Throws what `makeClaimedJob` throws. */
 export async function obtainJob<Request extends MediaRequest>(
-  house: JobHouse,
+  dependencies: JobCallDependencies,
   exchange: Exchange,
   wanted: JobWanted<Request>,
 ): Promise<ShownJob> {
-  const obtained = await claimCall(house, exchange, wanted.digest);
-  return 'job' in obtained ? obtained.job : makeClaimedJob(house, exchange, { ...wanted, claim: obtained.claim });
+  const obtained = await claimCall(dependencies, exchange, wanted.digest);
+  return 'job' in obtained
+    ? obtained.job
+    : makeClaimedJob(dependencies, exchange, { ...wanted, claim: obtained.claim });
 }
 
 /**
- * Has a claimed call admitted and makes a job of it. Throws a `key_bound_reached` where the key has too many jobs in the queue, or has
+ * Admits a claimed call and makes a job of it. Throws a `key_bound_reached` where the key has too many jobs in the queue, or has
  * cancelled too much that ran, and what `admit` throws.
  */
 export async function makeClaimedJob<Request extends MediaRequest>(
-  house: JobHouse,
+  dependencies: JobCallDependencies,
   exchange: Exchange,
   { digest, isHidden, claim, complete, ...wanted }: JobWanted<Request> & { claim: Claim },
 ): Promise<ShownJob> {
-  const { jobs } = house;
+  const { jobs } = dependencies;
   const { keyId, workspace } = callingKey(exchange.res);
   const queue = { model: wanted.request.model, workspaceId: workspace.workspaceId, keyId };
   let leaveRoom = (): void => {};
   try {
-    const { call, hold, request } = await underClaim(house, claim, async () => {
-      house.cancelledRuns.check(keyId);
+    const { call, hold, request } = await underClaim(dependencies, claim, async () => {
+      dependencies.cancelledRuns.check(keyId);
       leaveRoom = await takeRoom(jobs, queue);
-      const admitted = await admit(house, exchange, { ...wanted, isStream: false });
+      const admitted = await admit(dependencies, exchange, { ...wanted, isStream: false });
       try {
         return { ...admitted, request: (await complete?.(wanted.request)) ?? wanted.request };
       } catch (error) {
@@ -112,7 +116,7 @@ export async function makeClaimedJob<Request extends MediaRequest>(
 }
 
 /** Throws `key_bound_reached` where the key has as many jobs of the model in the queue as it may have. */
-async function takeRoom(jobs: JobHouse['jobs'], queue: Queue): Promise<() => void> {
+async function takeRoom(jobs: JobCallDependencies['jobs'], queue: Queue): Promise<() => void> {
   const { leave, limit } = await jobs.takeRoom(queue).catch(refuse);
   if (leave) return leave;
   throw new ApiError<KeyBoundFault>({
@@ -124,12 +128,12 @@ async function takeRoom(jobs: JobHouse['jobs'], queue: Queue): Promise<() => voi
 }
 
 /** Answers with a job of images or audio that is under way. */
-export function sendJob({ publicUrl }: Pick<MediaHouse, 'publicUrl'>, { res }: Exchange, job: ShownJob): void {
+export function sendJob({ publicUrl }: Pick<CallDependencies, 'publicUrl'>, { res }: Exchange, job: ShownJob): void {
   res.setHeaders(new Map(Object.entries(toPollHeaders(job))));
   res.status(202).json(toMediaJobBody(job, { publicUrl }));
 }
 
-/** Neither database nor store is the client's to hear of. */
+/** Throws `jobs_unavailable` for an error of the database or of the store. */
 function refuse(error: unknown): never {
   throw error instanceof ApiError ? error : new ApiError<LookUpFault>({ kind: 'jobs_unavailable' }, { cause: error });
 }

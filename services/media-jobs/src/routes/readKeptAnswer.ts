@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LookUpFault } from '../api/mediaFault.ts';
 import type { ShownJob, StoredOutput } from '../terms/job.ts';
-import { whereOutputsAre } from './jobHouse.ts';
-import type { MediaHouse } from './mediaHouse.ts';
+import type { CallDependencies } from './gates.ts';
+import { whereOutputsAre } from './lookUp.ts';
 
 /** An answer that was kept for retries of its call, and its cost. */
 interface KeptAnswer {
@@ -14,7 +14,7 @@ interface KeptAnswer {
 
 /** Opens the answer of a call that is repeated. Throws `jobs_unavailable` where the answer is gone. */
 export async function readKeptAnswer(
-  { jobs }: Pick<MediaHouse, 'jobs'>,
+  { jobs }: Pick<CallDependencies, 'jobs'>,
   { outputs: [output], usage }: ShownJob,
 ): Promise<KeptAnswer> {
   if (!output || usage === null) throw new ApiError<LookUpFault>({ kind: 'jobs_unavailable' });

@@ -8,7 +8,7 @@ const RETRY_AFTER_SECONDS = 2;
 
 const fault = (callFault: CallFault, cause: unknown): ApiError => new ApiError(callFault, { cause });
 
-/** What a client is told of a call that came to nothing; what nobody foresaw stays as it is. */
+/** Returns the client's error for a fault of a backend or a file. Returns any other error as it is. */
 export function toCallError(error: unknown): unknown {
   if (error instanceof MediaFault) return toMediaError(error);
   if (!(error instanceof BackendFault)) return error;

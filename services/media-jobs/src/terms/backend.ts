@@ -13,7 +13,7 @@ export interface Replica {
   model: string;
   /** Renders that it is given at a time. */
   slots: number;
-  /** It ends what it has, and gets nothing new. */
+  /** The replica finishes its work, and gets nothing new. */
   draining: boolean;
 }
 
@@ -21,16 +21,16 @@ export type BackendFaultKind =
   /** The request itself is wrong: another replica would say the same. */
   | 'refused_request'
   | 'content_refused'
-  /** It was refused before anything was begun: another replica, or later. */
+  /** The replica refused before it began: another replica may be asked, or later. */
   | 'busy'
   | 'unreachable'
   /** Its connection broke at once: most likely nothing was begun, but nobody knows. Another replica, and no third. */
   | 'cut_off'
-  /** It was begun, and came to nothing. */
+  /** The replica began and failed. */
   | 'failed'
   /** The replica refuses us, or does not have its own model. */
   | 'misconfigured'
-  /** It may have been begun: nobody knows. Of a content: it broke off. */
+  /** The work may have begun, or a content broke off. */
   | 'answer_lost';
 
 /** Why a backend gave nothing: decides what is done next. Its message holds no text of an engine. */
@@ -60,7 +60,7 @@ export interface BackendJob {
   failure?: 'generation_failed' | 'content_refused';
 }
 
-/** What the catalog fixes of a model's clips; its engine decides where it says nothing. */
+/** Settings of a model's clips in the catalog. The engine decides about those that are not set. */
 export interface ClipSettings {
   fps?: number | undefined;
   steps?: number | undefined;

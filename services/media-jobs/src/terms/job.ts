@@ -1,14 +1,14 @@
 import type { MediaBillingUnit } from '@turnpike/public-api/modality';
 import type { ImageRequest, SpeechRequest, TranscriptRequest, VideoRequest } from './mediaRequest.ts';
 
-/** What was asked for, without any text or file of the client: what a job's row may hold as it is. */
+/** Request without texts and files of the client, as a job's row holds it. */
 export type JobParams =
   | Omit<ImageRequest, 'prompt'>
   | Omit<VideoRequest, 'prompt' | 'inputReference'>
   | Omit<SpeechRequest, 'input' | 'instructions'>
   | Omit<TranscriptRequest, 'file' | 'prompt'>;
 
-/** Why a job failed, as clients are told. */
+/** Reason of a failed job, for clients. */
 export type JobErrorCode =
   | 'generation_failed'
   | 'content_refused'
@@ -19,7 +19,7 @@ export type JobErrorCode =
   | 'storage_unavailable'
   | 'model_deactivated';
 
-/** Something that was made, as it lies in the object store. A transcript is the JSON of a `Transcript`. */
+/** An output in the object store. A transcript is the JSON of a `Transcript`. */
 export interface StoredOutput {
   key: string;
   bytes: number;
@@ -32,7 +32,7 @@ export interface StoredOutput {
   seconds?: number;
 }
 
-/** A job as its caller sees it. */
+/** A job as its client sees it. */
 export interface ShownJob {
   id: string;
   status: 'queued' | 'in_progress' | 'completed' | 'failed';

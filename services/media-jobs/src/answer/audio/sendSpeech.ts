@@ -7,8 +7,7 @@ import type { MediaUsage } from '@turnpike/public-api/mediaJob';
 import type { BackendFault } from '../../api/mediaFault.ts';
 import { SPEECH_TYPES, type SpeechRequest } from '../../terms/mediaRequest.ts';
 import { OF_ONE_KEY } from '../content/sendContent.ts';
-import { EVENT_STREAM, toEvent } from '../eventStream.ts';
-import { type Delivery, writeToClient } from '../writeToClient.ts';
+import { type Delivery, EVENT_STREAM, toEvent, writeToClient } from '../writeToClient.ts';
 
 export interface SpokenAudio {
   audio: AsyncIterable<Buffer>;
@@ -16,7 +15,7 @@ export interface SpokenAudio {
   onBegin(): void;
   /** The charge of the whole text, whose characters were counted before. */
   chargeNanoUsd: NanoUsd;
-  /** What the call has cost, once all of it has gone out. */
+  /** Returns the cost of the call, once all of it is sent. */
   usage(): Promise<MediaUsage>;
 }
 

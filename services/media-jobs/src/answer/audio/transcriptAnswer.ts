@@ -7,10 +7,10 @@ import type { BackendFault } from '../../api/mediaFault.ts';
 import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
 import { lacksTimes, type Transcript } from '../../terms/transcript.ts';
 import { OF_ONE_KEY } from '../content/sendContent.ts';
-import { EVENT_STREAM, toEvent } from '../eventStream.ts';
+import { EVENT_STREAM, toEvent } from '../writeToClient.ts';
 import { toSrt, toVtt } from './transcriptText.ts';
 
-/** What of a request says how its transcript is shown. */
+/** Fields of a request for the form of its transcript. */
 export type TranscriptForm = Pick<TranscriptRequest, 'operation' | 'responseFormat' | 'granularities'>;
 
 /** Sends a transcript whole. */
@@ -65,7 +65,7 @@ export function toTranscriptAnswer(transcript: Transcript, form: TranscriptForm,
   }
 }
 
-/** What is billed. The convention has none on translations. */
+/** Returns the billed duration. The convention has none on translations. */
 const toDuration = ({ seconds, chargeNanoUsd }: Heard) => ({
   type: 'duration' as const,
   seconds: Math.ceil(seconds),

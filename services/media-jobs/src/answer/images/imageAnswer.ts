@@ -1,7 +1,6 @@
 import type { ImageAnswer, ImageEvent } from '@turnpike/public-api/imageAnswer';
 import type { JobParams, ShownJob } from '../../terms/job.ts';
 import { toImageLinks, toSizeText, toUnixTime, toUsageBody } from '../jobs/jobBodies.ts';
-import { toBase64 } from './toBase64.ts';
 
 /** Reads one output of a job from the store, piece by piece. */
 export type ReadOutput = (index: number) => AsyncIterable<Buffer>;
@@ -61,4 +60,17 @@ export async function* writeImageEvents(job: FinishedImages, read: ReadOutput): 
     yield* toBase64(read(index));
     yield '"}\n\n';
   }
+}
+
+/** Bytes that come in pieces as the base64 of all of them together. */
+async function* toBase64(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    // Three bytes are four letters: what is left over waits for the next piece.
+    const whole = bytes.length - (bytes.length % 3);
+    rest = bytes.subarray(whole);
+    if (whole > 0) yield bytes.toString('base64', 0, whole);
+  }
+  if (rest.length > 0) yield rest.toString('base64');
 }

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import { OF_ONE_KEY } from '../content/sendContent.ts';
-import { EVENT_STREAM } from '../eventStream.ts';
-import { type Delivery, writeToClient } from '../writeToClient.ts';
+import { type Delivery, EVENT_STREAM, writeToClient } from '../writeToClient.ts';
 import {
   type FinishedImages,
   lengthOfImageAnswer,

@@ -3,8 +3,14 @@ import { deletedJobSchema, JOB_ERROR_CODES, mediaJobSchema } from '@turnpike/pub
 import { videoListSchema, videoSchema } from '@turnpike/public-api/video';
 import { aShownJob, aShownVideo } from '../../../test/aShownJob.ts';
 import type { ShownJob } from '../../terms/job.ts';
-import { toDeletedBody, toMediaJobBody, toUsageBody, toVideoBody, toVideoListBody } from './jobBodies.ts';
-import { toPollHeaders } from './pollHeaders.ts';
+import {
+  toDeletedBody,
+  toMediaJobBody,
+  toPollHeaders,
+  toUsageBody,
+  toVideoBody,
+  toVideoListBody,
+} from './jobBodies.ts';
 
 const publicUrl = 'https://api.example/';
 const ofSpeech: ShownJob['params'] = {

@@ -1,25 +1,26 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import { toUnitsConsumed } from '@turnpike/money/unitPrice';
+import { retryAfter } from '@turnpike/public-api/headers';
 import type { DeletedJob, MediaJob, MediaUsage } from '@turnpike/public-api/mediaJob';
 import type { Video, VideoList } from '@turnpike/public-api/video';
-import { JOB_ERROR_MESSAGES } from '../../api/jobError.ts';
+import { JOB_ERROR_MESSAGES } from '../../api/mediaError.ts';
 import type { ShownJob } from '../../terms/job.ts';
 import type { Size } from '../../terms/mediaRequest.ts';
 
 /** Whole seconds, as the convention has instants. */
 export const toUnixTime = (at: Date): number => Math.floor(at.getTime() / 1_000);
 
-/** As requests write it: `1024x1024`. */
+/** Writes a size like requests do: `1024x1024`. */
 export const toSizeText = ({ width, height }: Size): string => `${width}x${height}`;
 
-/** What was measured and what it cost. */
+/** Returns the measure and its cost. */
 export const toUsageBody = ({ billingUnit, units, chargeNanoUsd }: NonNullable<ShownJob['usage']>): MediaUsage => ({
   billing_unit: billingUnit,
   units_consumed: toUnitsConsumed(BigInt(units), billingUnit),
   total_spend: toUsdNumber(chargeNanoUsd),
 });
 
-/** What jobs of all kinds show. */
+/** Returns the fields of jobs of all kinds. */
 const toJobFields = (job: ShownJob) => ({
   status: job.status,
   progress: job.progress,
@@ -46,7 +47,7 @@ export function toMediaJobBody(job: ShownJob, { publicUrl }: { publicUrl: string
   };
 }
 
-/** Where the images of a job lie, for the key that made it. */
+/** Returns the addresses of a job's images, for the key that made it. */
 export const toImageLinks = ({ id, outputs }: Pick<ShownJob, 'id' | 'outputs'>, publicUrl: string): { url: string }[] =>
   outputs.map((_output, index) => ({
     url: new URL(`/v1/images/jobs/${id}/content?index=${index}`, publicUrl).href,
@@ -82,3 +83,19 @@ export const toDeletedBody = (id: string, object: MediaJob['object'] | Video['ob
   object: `${object}.deleted`,
   deleted: true,
 });
+
+/** A change of a render is seen no sooner. */
+const LEAST_MS = 1_000;
+/** For each job that has its turn before. */
+const PER_QUEUED_MS = 1_000;
+const MOST_MS = 10_000;
+
+/** When it may be worth looking again at a job: the usual clients wait for it between two looks. Nothing once it has ended. */
+export function toPollHeaders({
+  status,
+  queuePosition,
+}: Pick<ShownJob, 'status' | 'queuePosition'>): Record<string, string> {
+  if (status === 'completed' || status === 'failed') return {};
+  const ms = Math.min(LEAST_MS + (queuePosition ?? 0) * PER_QUEUED_MS, MOST_MS);
+  return { 'openai-poll-after-ms': String(ms), ...retryAfter(ms / 1_000) };
+}

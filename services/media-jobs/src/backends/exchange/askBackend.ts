@@ -4,7 +4,7 @@ import { BackendFault, type Replica } from '../../terms/backend.ts';
 import { BODY_IDLE_MS, MAX_RETRY_AFTER_MS, UNANSWERED_WITHIN_MS } from '../limits.ts';
 
 /**
- * What a request begins at an engine: a `job` that goes on without us, `work` that the connection waits for, or `nothing`; it
+ * Work that a request begins at an engine: a `job` that goes on without us, `work` that the connection waits for, or `nothing`; it
  * decides what an answer that does not come means. `content` is read of what is there: nothing is begun, and its answer may break off.
  */
 export type Begins = 'job' | 'work' | 'content' | 'nothing';
@@ -27,7 +27,7 @@ export interface Answer {
   contentLength: number | undefined;
   retryAfterMs: number | undefined;
   body: Readable;
-  /** What it means that the body broke off, or is not what it should be. The signal's reason where that has fired. */
+  /** Returns the fault of a body that broke off or is wrong, or the signal's reason if the signal has fired. */
   broken(cause?: unknown): unknown;
 }
 
@@ -65,7 +65,7 @@ export async function askBackend(
       bodyTimeout: BODY_IDLE_MS,
       signal: AbortSignal.any([signal, late.signal]),
     });
-    // It may fail while nobody reads; whoever reads next is told.
+    // The body may fail before it is read: the next read rejects then.
     answer.body.on('error', () => {});
     return {
       status: answer.statusCode,

@@ -45,7 +45,7 @@ export function contentStream({ body, broken }: Answer, chunks: AsyncGenerator<B
     },
   });
   const timer = setTimeout(() => stream.destroy(broken(new Error('too slow')) as Error), CONTENT_MS).unref();
-  // It may fail before it is read; who reads it is told then.
+  // The stream may fail before it is read: the read rejects then.
   return stream.on('error', () => {});
 }
 

@@ -5,7 +5,7 @@ import { readBytes } from './contentStream.ts';
 
 /** Within a text of JSON quotes are escaped, so that this can only be a key and the beginning of its value. */
 const KEY = /"b64_json"\s*:\s*"/;
-/** As much of what was passed over as may hold the beginning of a key. */
+/** Bytes to keep of a skipped part, because they may hold the beginning of a key. */
 const KEPT_CHARACTERS = 64;
 /** Base64 grows by a third, and may be escaped. */
 const MAX_ANSWER_BYTES = MAX_IMAGE_BYTES * 1.5 + MAX_AROUND_IMAGE_BYTES;

@@ -23,12 +23,12 @@ import { toBackendFault } from '../verdict/toBackendFault.ts';
  * - `out`: it is left out until it has passed a check.
  */
 export type ReplicaState = 'starting' | 'ready' | 'out';
-/** It cannot be reached, or it refuses us or does not have its own model. */
+/** Faults of a replica that is down, refuses our credentials, or lacks its own model. */
 export type OutReason = 'unreachable' | 'misconfigured';
 
 export interface ReplicaWatch {
   readonly state: ReplicaState;
-  /** What it calls its model. */
+  /** The replica's name of its model. */
   readonly servedName: string;
   /** Takes it out of rotation until a check that begins later has passed; one that refuses us again and again for longer and longer. */
   leaveOut(reason: OutReason): void;

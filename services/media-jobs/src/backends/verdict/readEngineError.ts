@@ -1,6 +1,6 @@
 import { parseJson } from '../exchange/readText.ts';
 
-/** What an engine says of an error. Never shown: engines repeat what they were asked. */
+/** Message of an engine. It is never shown, because engines repeat the request. */
 export interface EngineErrorText {
   message: string;
   param: string | null;

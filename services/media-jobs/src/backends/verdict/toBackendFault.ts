@@ -33,21 +33,21 @@ const SAFETY_SENTENCES = /safety (checker|system|filter)|content polic|moderatio
 
 /** Another time the same request may do. */
 const LATER = new Set([408, 409, 425, 429, 503]);
-/** It does not know us. */
+/** Statuses of an engine that refuses our credentials. */
 const REFUSES_US = new Set([401, 403]);
-/** It does not know the path, or the model that it was listed for. Of a job it only says that there is none. */
+/** Statuses of an engine without the path, or without the model in the file. For a job they mean that there is none. */
 const LACKS_MODEL = new Set([404, 405]);
 
 /** Whether an engine's sentence says that it will not make what was asked for. */
 export const isSafetyRefusal = (message: string): boolean => SAFETY_SENTENCES.test(message);
 
-/** What the field that an engine named is called by clients; undefined where it is none of theirs. */
+/** Returns the client's name of the field that an engine named; undefined for any other field. */
 function paramOf({ message, param }: EngineErrorText): string | undefined {
   if (param !== null && FIELDS.has(param)) return param;
   return FIELD_SENTENCES.find(([sentence]) => sentence.test(message))?.[1];
 }
 
-/** What an answer with a status that is no success means for the one who asked. */
+/** Returns the fault of an answer whose status is no success. */
 export function toBackendFault(
   status: number,
   error: EngineErrorText,
@@ -67,7 +67,7 @@ export function toBackendFault(
     const param = paramOf(error);
     return new BackendFault('refused_request', { ...(param !== undefined && { param }), cause });
   }
-  // What stands between may have lost an answer that the engine gave.
+  // A proxy in between may have lost the engine's answer.
   if (begins === 'job' && (status === 502 || status === 504)) return new BackendFault('answer_lost', { cause });
   return new BackendFault('failed', { cause });
 }

@@ -20,7 +20,7 @@ export interface HearingEngine {
 
 const PATHS = { 'audio.transcriptions': '/v1/audio/transcriptions', 'audio.translations': '/v1/audio/translations' };
 const NO_TIMES = /verbose_json|response_format|timestamp/;
-/** What vLLM 0.32 says, with 500, where it is to give times and 30 s have nothing said in them. */
+/** Message of vLLM 0.32, with 500, for a transcript with times of 30 s without speech. */
 const SILENCE = 'tuple index out of range';
 
 /** Transcripts of all engines that hear. One that gives no times is asked for the text alone, and not for times again. */

@@ -2,8 +2,7 @@ import type { Dialect } from '../../terms/backend.ts';
 import { begunStream } from '../exchange/contentStream.ts';
 import { readImage } from '../exchange/readImage.ts';
 import { WORK_ANSWER_MS } from '../limits.ts';
-import { drawSeed } from './drawSeed.ts';
-import { askForSuccess, type Wire } from './wire.ts';
+import { askForSuccess, drawSeed, type Wire } from './wire.ts';
 
 /**
  * Images of all engines that make them. A PNG is asked for whatever the client wants: it loses nothing, and what the client wants is

@@ -9,7 +9,7 @@ import { askForSuccess, type Wire } from './wire.ts';
 /** In what the engines differ. */
 export interface SpeechEngine {
   formats: readonly SpeechFormat[];
-  /** What its body has beside model, input, voice, format and speed. */
+  /** Fields of the body beside model, input, voice, format and speed. */
   furtherFields(request: SpeechRequest, format: SpeechFormat): object;
 }
 

@@ -14,8 +14,7 @@ import {
   UPLOAD_ANSWER_MS,
 } from '../limits.ts';
 import { isSafetyRefusal } from '../verdict/toBackendFault.ts';
-import { drawSeed } from './drawSeed.ts';
-import { askForSuccess, isSuccess, type Wire } from './wire.ts';
+import { askForSuccess, drawSeed, isSuccess, type Wire } from './wire.ts';
 
 /** In what the engines differ. */
 export interface VideoEngine {
@@ -24,7 +23,7 @@ export interface VideoEngine {
   pageSize?: number;
 }
 
-/** What all of them call it. */
+/** Name that all engines use. */
 export const clipFields = (
   { prompt, seconds, size }: VideoRequest,
   { model, fps, steps }: ClipSettings & { model: string },
@@ -113,7 +112,7 @@ export function videoJobs(wire: Wire, { toBody, pageSize }: VideoEngine): VideoO
   };
 }
 
-/** It becomes part of a path. */
+/** Ids become part of a path. */
 const idSchema = z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._:-]{0,199}$/);
 const pathOf = (id: string): string => `${PATH}/${encodeURIComponent(id)}`;
 

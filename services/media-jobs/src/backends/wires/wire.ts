@@ -1,13 +1,14 @@
+import { randomInt } from 'node:crypto';
 import type { BackendFault, Replica } from '../../terms/backend.ts';
 import type { Answer, Question } from '../exchange/askBackend.ts';
 
-/** What the wires of all engines work with: requests to replicas, which are counted for their health. */
+/** Requests to replicas, for the wires of all engines. Their results count for the health of the replicas. */
 export interface Wire {
   /** Rejects with a `BackendFault` where no answer comes, whatever the status of one that does. */
   ask(replica: Replica, question: Question): Promise<Answer>;
-  /** What an answer means whose status is no success; reads its body, unless that has been read. */
+  /** Returns the fault of an answer whose status is no success. Reads its body, unless that has been read. */
   refusalOf(replica: Replica, refusal: Refusal): Promise<BackendFault>;
-  /** What a replica calls its model. */
+  /** Returns the replica's name of its model. */
   servedNameOf(replica: Replica): string;
 }
 
@@ -24,3 +25,9 @@ export async function askForSuccess(wire: Wire, replica: Replica, question: Ques
   if (isSuccess(answer)) return answer;
   throw await wire.refusalOf(replica, { answer, begins: question.begins });
 }
+
+/** Engines take seeds below this. */
+const SEEDS = 2 ** 31;
+
+/** The seed of one render. Some engines begin each request with the same one: what is asked for twice would be made twice alike. */
+export const drawSeed = (): number => randomInt(SEEDS);

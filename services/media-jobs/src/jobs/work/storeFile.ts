@@ -1,7 +1,7 @@
 import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
 import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';
-import type { TakenFile } from '../../media/takenFile.ts';
+import type { TakenFile } from '../../media/privateFile.ts';
 import type { StoredOutput } from '../../terms/job.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { outputKeyOf } from '../jobNames.ts';

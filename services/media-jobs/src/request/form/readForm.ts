@@ -19,11 +19,11 @@ export interface Form {
 
 export interface FormLimits {
   maxBytes: number;
-  /** Of all texts together. */
+  /** Most bytes of all texts together. */
   maxTextBytes: number;
   /** The parts that may be files, one of each. One that is always a file needs no file name, since its bytes say what it is. */
   fileParts: ReadonlyMap<string, 'file' | 'file or text'>;
-  /** What a body above the limit is refused with: `isAnnounced` where its length said so before it was read. */
+  /** Error of a body above the limit. `isAnnounced`: its `content-length` was above the limit. */
   tooLarge: (isAnnounced: boolean) => FormFault | BodyFault;
   /** Longest wait for more of a form that is not whole. */
   silenceMs?: number;
@@ -48,7 +48,7 @@ const MAX_PART_HEADERS = 16;
 const MAX_PART_HEADER_BYTES = 8_192;
 /** In the parser, on the way to the disk, and in the socket. */
 const BUFFER_BYTES = 65_536;
-/** What an upload under way takes of the memory at most, with the buffers that nobody needs any more and nobody has freed yet. */
+/** Most memory of an upload under way, with buffers that wait to be freed. */
 export const MEMORY_OF_UPLOAD = 1_048_576;
 const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
 
@@ -166,7 +166,7 @@ function collectParts({ fileParts, maxTextBytes }: FormLimits, room: CallRoom): 
       if (names.has(name)) throw invalidRequest(param, `${param ?? 'A part'} is given more than once`);
       names.add(name);
       const file = await readFile(stream);
-      // As browsers send a file that nobody has chosen.
+      // Browsers send such a part for a file input without a file.
       if (file.bytes === 0 && !fileName) await file.discard();
       else files.set(name, file);
     },
@@ -216,11 +216,11 @@ function receive(
         req.unpipe(parser);
         req.pause();
         for (const stream of streams) stream.destroy();
-        // Whoever discards the files must not meet one that is still being written.
+        // No file is discarded while it is still being written.
         void Promise.allSettled(underWay).then(() => reject(error));
       });
     let partsUnderWay = 0;
-    /** Where nothing of it is under way, a parser that takes no more has lost its way in what it was given. */
+    /** A parser that takes no more, with no part under way, cannot read the form. */
     const isParserLost = (): boolean => parser.writableNeedDrain && partsUnderWay === 0;
     const silence = setTimeout(
       () => giveUp(refuse(isParserLost() ? { kind: 'form_malformed' } : { kind: 'body_too_slow', silenceMs })),

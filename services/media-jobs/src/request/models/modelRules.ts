@@ -4,11 +4,11 @@ import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import type { MediaModel } from '../../catalog/mediaCatalog.ts';
 import type { MediaOperation, Size } from '../../terms/mediaRequest.ts';
 
-/** What requests are held against. */
+/** Rules of a model for requests. */
 export type RequestedModel = Pick<MediaModel, 'id' | 'category' | 'inputModalities' | 'outputModalities' | 'media'>;
 export type Capabilities = MediaModel['media']['capabilities'];
 
-/** What models are for, as clients are told. */
+/** Names of the kinds of models, for clients. */
 const PURPOSES = {
   image: 'making images',
   video: 'making videos',
@@ -31,7 +31,7 @@ const SHOWN_LETTERS = 32;
 /** `a, b or c`. */
 const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/** What a model of the operation's kind can do. Throws `invalid_request` for any other model. */
+/** Returns the capabilities of a model of the operation's kind. Throws `invalid_request` for any other model. */
 export function capabilitiesFor(operation: MediaOperation, model: RequestedModel): Capabilities {
   const kind = KIND_OF[operation];
   if (kindOf(model) !== kind)
@@ -75,10 +75,10 @@ export function voiceOf(voice: string, { voices, voiceAliases = {} }: Capabiliti
   return oneOf('voice', named, { allowed: voices });
 }
 
-/** As engines of Norwegian call both of its written forms where they do not tell them apart. */
+/** Code of engines for both written forms of Norwegian. */
 const NORWEGIAN = { bokmal: 'nb', both: 'no' };
 
-/** What the model calls a language, by its shortest code; that code where the catalog does not say. Throws `invalid_request`. */
+/** Returns the model's name of a language, or its shortest code if the catalog has no name. Throws `invalid_request`. */
 export function languageOf(language: string | undefined, { languages }: Capabilities): string | undefined {
   if (language === undefined || languages === undefined) return language;
   const callsIt = (code: string) => languages.find((own) => findLanguage(own)?.code === code);

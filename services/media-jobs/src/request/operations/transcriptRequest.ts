@@ -7,7 +7,7 @@ import { toFormValue } from '../form/toFormValue.ts';
 import { digestOf, type MediaDraft } from '../mediaDraft.ts';
 import { capabilitiesFor, languageOf } from '../models/modelRules.ts';
 
-/** As clients write it: a list, in a form. */
+/** Name of a list in a form. */
 const GRANULARITIES = 'timestamp_granularities[]';
 
 type Operation = TranscriptRequest['operation'];

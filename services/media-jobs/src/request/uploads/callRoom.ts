@@ -1,7 +1,7 @@
 import type { BodyMemory, TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { UploadFolder } from './uploadFolder.ts';
 
-/** What bodies of all calls may take in this process. */
+/** Memory and disk for the bodies of all calls of this process. */
 export interface BodyRoom {
   memory: BodyMemory;
   /** The same of the disk. */
@@ -9,7 +9,7 @@ export interface BodyRoom {
   folder: UploadFolder;
 }
 
-/** What one call has taken of it. */
+/** Memory and disk that one call has taken. */
 export interface CallRoom {
   memory: TakenBytes;
   disk: TakenBytes;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /** A file without a name, which goes with this process at the latest. */
 export interface UploadFile {
-  /** By which this process and its children open it while it is open here. */
+  /** Path for this process and its children, while the file is open here. */
   path: string;
   write(bytes: Buffer): Promise<void>;
   close(): Promise<void>;
@@ -13,7 +13,7 @@ export interface UploadFile {
 /** A private folder for what clients send. */
 export interface UploadFolder {
   create(): Promise<UploadFile>;
-  /** What is in it now. */
+  /** Bytes in the folder now. */
   held(): { files: number; bytes: number };
 }
 

@@ -20,8 +20,8 @@ import type { MediaDraft } from '../request/mediaDraft.ts';
 import type { Requests } from '../request/openRequests.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
 
-/** What media calls are answered with: bound once, at the start of the process. */
-export interface MediaHouse {
+/** Parts of the process that media calls use. */
+export interface CallDependencies {
   catalog: Pick<CatalogFollower<MediaCatalog>, 'current'>;
   backends: Pick<Backends, 'isConfigured' | 'replicasFor' | 'list'>;
   replicas: ReplicaTurns;
@@ -56,7 +56,7 @@ export interface ResolvedRequest<Request extends MediaRequest> {
 /** The gate of the model: it is there, and can do what is asked of it. Throws a `ModelFault`, or `invalid_request`. */
 export function resolve<Request extends MediaRequest>(
   draft: Pick<MediaDraft<Request>, 'model' | 'forModel'>,
-  { catalog, backends }: Pick<MediaHouse, 'catalog' | 'backends'>,
+  { catalog, backends }: Pick<CallDependencies, 'catalog' | 'backends'>,
 ): ResolvedRequest<Request> {
   const resolved = getMediaModel(catalog.current(), draft.model, backends);
   return { request: draft.forModel(resolved.model), resolved };
@@ -64,7 +64,7 @@ export function resolve<Request extends MediaRequest>(
 
 /** The last gate (`admitMedia`). The answer shows the key's limits from then on. */
 export async function admit(
-  { admission, authenticator }: Pick<MediaHouse, 'admission' | 'authenticator'>,
+  { admission, authenticator }: Pick<CallDependencies, 'admission' | 'authenticator'>,
   { req, res }: Exchange,
   { request, resolved, heardSeconds, isStream }: ToAdmit,
 ): Promise<AdmittedMedia> {
@@ -88,14 +88,14 @@ export async function admit(
   }
 }
 interface ToAdmit extends ResolvedRequest<MediaRequest> {
-  /** Of a recording, as it was decoded. */
+  /** Decoded seconds of a recording. */
   heardSeconds?: number;
   isStream: boolean;
 }
 
 /** Opens the book on a call that is answered as it runs: from here on it has to be ended, whatever comes. */
 export function openCall(
-  { admission: { region }, callBook }: Pick<MediaHouse, 'admission' | 'callBook'>,
+  { admission: { region }, callBook }: Pick<CallDependencies, 'admission' | 'callBook'>,
   res: Response,
   { admitted: { call, hold }, isStream }: { admitted: AdmittedMedia; isStream: boolean },
 ): EndCall<MediaEnding> {

@@ -1,16 +1,17 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
 import type { FairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import type { Response } from 'express';
 import type { ReadOutput } from '../answer/images/imageAnswer.ts';
 import type { BackendFault, LookUpFault } from '../api/mediaFault.ts';
 import type { Jobs } from '../jobs/openJobs.ts';
 import type { ShownJob } from '../terms/job.ts';
-import type { MediaHouse } from './mediaHouse.ts';
+import type { CallDependencies, Exchange } from './gates.ts';
 
-/** What routes of jobs are answered with. */
-export interface JobHouse extends Omit<MediaHouse, 'jobs'> {
+/** Parts of the process that routes of jobs use. */
+export interface LookUpDependencies extends Omit<CallDependencies, 'jobs'> {
   jobs: Jobs;
   /** Look-ups of jobs at once. */
   lookUps: FairSlots;
@@ -21,7 +22,7 @@ const LONGEST_WAIT_MS = 5_000;
 
 /** Looks jobs up when the key has its turn. Does not begin where the client has left before. */
 export async function lookUp<Result>(
-  { lookUps }: Pick<JobHouse, 'lookUps'>,
+  { lookUps }: Pick<LookUpDependencies, 'lookUps'>,
   res: Response,
   look: () => Promise<Result>,
 ): Promise<Result> {
@@ -38,7 +39,7 @@ export async function lookUp<Result>(
   }
 }
 
-/** Where a job is looked up: a database that does not answer is nothing of the client's to hear of. */
+/** Reads jobs. Throws `jobs_unavailable` if the database does not answer. */
 export async function whereJobsAre<Result>(look: Promise<Result>): Promise<Result> {
   try {
     return await look;
@@ -47,7 +48,7 @@ export async function whereJobsAre<Result>(look: Promise<Result>): Promise<Resul
   }
 }
 
-/** Where an output is read: the store is none either. */
+/** Reads an output. Throws `storage_unavailable` if the store does not answer. */
 export async function whereOutputsAre<Result>(read: Promise<Result>): Promise<Result> {
   try {
     return await read;
@@ -57,7 +58,7 @@ export async function whereOutputsAre<Result>(read: Promise<Result>): Promise<Re
 }
 
 /** Reads the outputs of a job, one after the other. The first is open already: a store that is down is told by a status. */
-export async function readOutputs({ jobs }: Pick<JobHouse, 'jobs'>, job: ShownJob): Promise<ReadOutput> {
+export async function readOutputs({ jobs }: Pick<LookUpDependencies, 'jobs'>, job: ShownJob): Promise<ReadOutput> {
   const [first] = job.outputs;
   if (!first) throw new Error('a job is completed without an output');
   const opened = await whereOutputsAre(jobs.content(first));
@@ -68,3 +69,20 @@ export async function readOutputs({ jobs }: Pick<JobHouse, 'jobs'>, job: ShownJo
     yield* content;
   };
 }
+
+/** The families of paths that have jobs. */
+export type JobKind = 'image' | 'audio' | 'video';
+
+/** The job that a path names, if it is of that family and the key's own. Throws `job_not_found`, alike in every other case. */
+export async function findJob(
+  kind: JobKind,
+  { jobs, lookUps }: Pick<LookUpDependencies, 'jobs' | 'lookUps'>,
+  { req, res }: Exchange,
+): Promise<ShownJob> {
+  const address = { jobId: String(req.params.id), keyId: callingKey(res).keyId };
+  const job = await lookUp({ lookUps }, res, () => jobs.find(address));
+  if (!job || MEDIA_OPERATIONS[job.params.operation] !== kind) throw notFound();
+  return job;
+}
+
+export const notFound = (): ApiError => new ApiError<LookUpFault>({ kind: 'job_not_found' });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { preferredWaitMs, readRepeat } from './callerHeaders.ts';
-import { checkContentVariant, readContentIndex, readListQuery } from './readQuery.ts';
+import { checkContentVariant, preferredWaitMs, readContentIndex, readListQuery, readRepeat } from './readQuery.ts';
 
 describe('how long a client would wait', () => {
   it.each<[string | undefined, number | undefined]>([
