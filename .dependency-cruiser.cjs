@@ -114,7 +114,7 @@ module.exports = {
       ['money', 'request'],
       ['media', 'backends'],
       ['catalog'],
-      ['api', 'database'],
+      ['api'],
       ['terms'],
     ]),
     ...layers('libs/request-reading/src', [['body'], ['images'], ['shares', 'fields'], ['faults']]),

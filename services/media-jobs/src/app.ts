@@ -7,12 +7,13 @@ import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { serveApi } from '@turnpike/internal-api/transport/serveApi';
+import type { Database } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { RequestHandler } from 'express';
 import { createToWireError } from './api/mediaError.ts';
-import type { Db } from './database/createDb.ts';
 import type { Money } from './money/openMoney.ts';
 import { weighList } from './request/readQuery.ts';
 import { createImages } from './routes/createImages.ts';
@@ -26,7 +27,7 @@ import type { LookUpDependencies } from './routes/lookUp.ts';
 
 export interface AppDependencies {
   routed: Omit<LookUpDependencies, 'countLookUp'>;
-  db: Db;
+  db: Pick<Database, 'query'>;
   money: Pick<Money, 'isOpen' | 'describeLack' | 'spool'>;
   authenticator: Authenticator;
   telemetry: Pick<Telemetry, 'meter'>;
@@ -86,7 +87,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       routes: serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(routed) }),
     },
     readinessChecks: {
-      postgres: () => db.$queryRaw`SELECT 1`.then(() => true),
+      postgres: () => db.query(sql`SELECT 1`).then(() => true),
       catalog: () => routed.catalog.current() !== undefined,
       'balances in Redis': () => money.isOpen() || money.describeLack(),
       "the spool's disk": () => money.spool.diskFault ?? true,

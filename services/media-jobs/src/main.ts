@@ -4,6 +4,7 @@ import { LONGEST_MEDIA_SILENCE_MS } from '@turnpike/config/longestAnswers';
 import { startService } from '@turnpike/http-service/startService';
 import { followCatalog } from '@turnpike/internal-api/transport/followCatalog';
 import { openObjectStore } from '@turnpike/object-store/openObjectStore';
+import { Database } from '@turnpike/postgres/database';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
@@ -14,7 +15,6 @@ import { createBackends } from './backends/createBackends.ts';
 import { createReplicaTurns } from './backends/replicaTurns.ts';
 import { clipSettingsOf, toMediaCatalog } from './catalog/mediaCatalog.ts';
 import { configSchema } from './config.ts';
-import { createDb, type Db } from './database/createDb.ts';
 import { openJobs } from './jobs/openJobs.ts';
 import { createMedia } from './media/createMedia.ts';
 import { openMoney } from './money/openMoney.ts';
@@ -33,7 +33,7 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const REFUSED_DECODING = { bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 } as const;
 /** A job that is cancelled at once takes so much of an engine. */
 const LEAST_RUN_MS = 10_000;
-/** What is at work has some time to end; its last steps have some more. */
+/** Time for jobs at work to end, and for their last steps. */
 const JOBS_TIMEOUT_MS = 30_000;
 
 startService({
@@ -44,13 +44,14 @@ startService({
     const region = config.REGION;
     const metrics = createInferenceMetrics(telemetry.meter);
     const mediaMetrics = createMediaMetrics(telemetry.meter);
-    const openPool = (name: string, poolSize: number): Db => {
-      const pool = createDb({
+    const openPool = (name: string, poolSize: number): Database => {
+      const pool = new Database({
+        service: 'media-jobs',
         databaseUrl: config.DATABASE_URL,
         poolSize,
         statementTimeoutMs: STATEMENT_TIMEOUT_MS,
       });
-      shutdown.defer(`postgres for ${name}`, () => pool.$disconnect());
+      shutdown.defer(`postgres for ${name}`, () => pool.close());
       return pool;
     };
     const db = openPool('jobs', POOL_SIZE);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sql } from '@turnpike/postgres/sql';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
 import { HeldJob } from '../src/jobs/work/heldJob.ts';
 import { aReplica, someBackends } from './aBackend.ts';
@@ -39,7 +40,7 @@ it('puts off by no renewal when the job is to be looked at next, once a step has
 
 it('is lost where its lease can not go on, as somebody else has it', async () => {
   const held = await aHeldJob();
-  await test.db.$executeRaw`UPDATE job SET version = version + 1 WHERE job_id = ${held.row.jobId}`;
+  await test.db.execute(sql`UPDATE job SET version = version + 1 WHERE job_id = ${held.row.jobId}`);
   await held.renew(LEASE_MS);
   expect(held.signal.aborted).toBe(true);
 });

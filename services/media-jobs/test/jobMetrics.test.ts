@@ -75,7 +75,7 @@ it('counts each job once, each attempt by its backend, and shows what waits and 
 });
 
 it('says NaN while the database does not answer', async () => {
-  const broken = { $queryRaw: () => Promise.reject(new Error('away')) } as unknown as TestJobs['db'];
+  const broken = { query: () => Promise.reject(new Error('away')) } as unknown as TestJobs['db'];
   const reads: (() => unknown)[] = [];
   const metrics: JobDependencies['metrics'] = { ...noMediaMetrics, observeJobs: (read) => void reads.push(read) };
   const observing = observeJobs({ db: broken, metrics, log });

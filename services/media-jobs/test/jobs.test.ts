@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { unavailable } from '@turnpike/object-store/objectStoreError';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
+import { sql } from '@turnpike/postgres/sql';
 import { type Claim, readCreations } from '../src/jobs/table/creations.ts';
 import { findJob } from '../src/jobs/table/findJobs.ts';
 import { TURN_LOCK } from '../src/jobs/table/takeQueued.ts';
@@ -20,6 +21,7 @@ import {
   eventually,
   openTestJobs,
   type TestJobs,
+  through,
 } from './openTestJobs.ts';
 import { transitionOf } from './transitionOf.ts';
 
@@ -156,8 +158,9 @@ describe('a job of images', () => {
       (count) => count === 1,
     );
     // As a worker that is frozen: its lease passes, and somebody takes the job.
-    await test.db
-      .$executeRaw`UPDATE job SET due_at = now() - INTERVAL '1 second', version = version + 1 WHERE job_id = ${id}`;
+    await test.db.execute(
+      sql`UPDATE job SET due_at = now() - INTERVAL '1 second', version = version + 1 WHERE job_id = ${id}`,
+    );
     await eventually(
       () => renders.length,
       (count) => count === 2,
@@ -288,9 +291,8 @@ describe('a clip', () => {
       ({ backendId }) => backendId === 'clip-1',
     );
     await expect(
-      test.db
-        .$executeRaw`UPDATE job SET replica = (SELECT replica FROM job WHERE job_id = ${first.id}), backend_id = 'clip-1'
-        WHERE job_id = ${second.id}`,
+      test.db.execute(sql`UPDATE job SET replica = (SELECT replica FROM job WHERE job_id = ${first.id}), backend_id = 'clip-1'
+        WHERE job_id = ${second.id}`),
     ).rejects.toThrow('nique');
   });
 
@@ -327,7 +329,7 @@ describe('a clip', () => {
       () => test.read(id),
       ({ state }) => state === 'running',
     );
-    await test.db.$executeRaw`UPDATE job SET deadline_at = now() WHERE job_id = ${id}`;
+    await test.db.execute(sql`UPDATE job SET deadline_at = now() WHERE job_id = ${id}`);
     expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'timed_out' });
     await eventually(
       () => replica.deleted.length,
@@ -370,7 +372,7 @@ describe('the end of a job', () => {
         await delay(index * 7);
         if (index % 3 === 0) await jobs.remove({ jobId: id, keyId: call.hold.keyId });
         if (index % 3 === 1)
-          await test.db.$executeRaw`UPDATE job SET deadline_at = now() WHERE job_id = ${id} AND ended_at IS NULL`;
+          await test.db.execute(sql`UPDATE job SET deadline_at = now() WHERE job_id = ${id} AND ended_at IS NULL`);
       }),
     );
     for (const { id, call } of ids) {
@@ -412,7 +414,7 @@ describe('the end of a job', () => {
       () => test.read(id),
       ({ state }) => state === 'running',
     );
-    await test.db.$executeRaw`UPDATE job SET sent_at = sent_at - INTERVAL '60 s' WHERE job_id = ${id}`;
+    await test.db.execute(sql`UPDATE job SET sent_at = sent_at - INTERVAL '60 s' WHERE job_id = ${id}`);
     await counting.remove({ jobId: waiting, keyId: queued.hold.keyId });
     await counting.remove({ jobId: id, keyId: running.hold.keyId });
     expect(runs).toEqual([{ keyId: running.hold.keyId, ranMs: expect.any(Number) }]);
@@ -602,7 +604,7 @@ describe('removal', () => {
     const { id } = await jobs.make(call);
     await ended(id, 'completed');
     const address = { jobId: id, keyId: call.hold.keyId };
-    await test.db.$transaction(async (look) => {
+    await test.db.transaction(async (look) => {
       expect(await findJob(look, address)).toMatchObject({ jobId: id });
       expect(await jobs.remove(address)).toBe(true);
       expect(await findJob(look, address)).toBeUndefined();
@@ -658,18 +660,12 @@ describe('removal', () => {
 it('settles a job within seconds of a connection that broke as it was settled', async () => {
   await jobs.close();
   const broken: unknown[] = [];
-  const db = new Proxy(test.db, {
-    get(target, name) {
-      const own = Reflect.get(target, name);
-      if (name !== '$queryRaw' && name !== '$executeRaw') return own;
-      return async (query: { sql?: string }, ...values: unknown[]) => {
-        if (broken.length === 0 && transitionOf(query.sql ?? '') === 'settle') {
-          broken.push(query);
-          throw new Error('Connection terminated unexpectedly');
-        }
-        return own.call(target, query, ...values);
-      };
-    },
+  const db = through(test.db, async (run, sent) => {
+    if (broken.length === 0 && transitionOf(sent?.text ?? '') === 'settle') {
+      broken.push(sent);
+      throw new Error('Connection terminated unexpectedly');
+    }
+    return run();
   });
   jobs = await test.open({ db, backends: someBackends(replica.replica) });
   const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
@@ -685,21 +681,18 @@ it('settles a job within seconds of a connection that broke as it was settled', 
 it('begins jobs again soon after a process has stopped in the middle of a turn, and fails only that turn', async () => {
   const stopped = await test.connect();
   const [hasLock, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const turn = stopped.$transaction(
-    async (tx) => {
-      await tx.$executeRaw`SELECT pg_advisory_xact_lock(${TURN_LOCK}::BIGINT)`;
-      hasLock.resolve();
-      await goesOn.promise;
-      await tx.$executeRaw`SELECT 1`;
-    },
-    { timeout: 60_000 },
-  );
+  const turn = stopped.transaction(async (tx) => {
+    await tx.execute(sql`SELECT pg_advisory_xact_lock(${TURN_LOCK}::BIGINT)`);
+    hasLock.resolve();
+    await goesOn.promise;
+    await tx.execute(sql`SELECT 1`);
+  });
   await hasLock.promise;
   const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
   await ended(id, 'completed');
   goesOn.resolve();
   expect(await turn.catch(isUnreachable)).toBe(true);
-  expect(await stopped.$queryRaw`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+  expect(await stopped.query(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
 });
 
 it('waits for changes', async () => {
@@ -740,8 +733,9 @@ describe('a call that is sent again', () => {
     ['was refused for good', (claim: Claim) => jobs.giveUp(claim, { isRepeated: false })],
     [
       'was claimed by a process that is gone',
-      ({ creationId }: Claim) => test.db.$executeRaw`
-        UPDATE creation SET lives_until = now() WHERE creation_id = ${creationId}::UUID`,
+      ({ creationId }: Claim) =>
+        test.db.execute(sql`
+        UPDATE creation SET lives_until = now() WHERE creation_id = ${creationId}::UUID`),
     ],
   ])('makes the job itself, once, where the call before %s', async (_what, end) => {
     const call = aHeldCall();
@@ -791,14 +785,9 @@ describe('a call that is sent again', () => {
 
   it('is looked at together with all others that wait, however many a key has', async () => {
     let looks = 0;
-    const counting = new Proxy(test.db, {
-      get(db, name) {
-        if (name !== '$queryRaw') return Reflect.get(db, name);
-        return (query: { sql?: string }, ...values: unknown[]) => {
-          if (query.sql?.includes('FROM creation WHERE')) looks += 1;
-          return Reflect.apply(db.$queryRaw, db, [query, ...values]);
-        };
-      },
+    const counting = through(test.db, (run, sent) => {
+      if (sent?.text.includes('FROM creation WHERE')) looks += 1;
+      return run();
     });
     const process = await test.open({ db: counting, backends: someBackends() });
     const calls = [aHeldCall(), aHeldCall()];
@@ -899,9 +888,9 @@ describe('a call that is sent again', () => {
       const call = aTranscript();
       const claim = await claimOf(call);
       const livesUntil = () =>
-        test.db.$queryRaw<
-          { until: Date }[]
-        >`SELECT lives_until AS until FROM creation WHERE creation_id = ${claim.creationId}::UUID`;
+        test.db.query(
+          sql<{ until: Date }>`SELECT lives_until AS until FROM creation WHERE creation_id = ${claim.creationId}::UUID`,
+        );
       const [before] = await livesUntil();
       const kept = jobs.keepClaim(claim, { beatMs: 50 });
       await eventually(livesUntil, ([now]) => (now?.until ?? 0) > (before?.until ?? 0));
@@ -910,15 +899,9 @@ describe('a call that is sent again', () => {
   });
 
   it('has its hold back, and is free to be repeated, where no row was made and the database has no transaction to spare', async () => {
-    const slow = new Proxy(test.db, {
-      get(db, name) {
-        if (name === '$transaction') return () => Promise.reject(new Error('no connection in time'));
-        if (name !== '$queryRaw') return Reflect.get(db, name);
-        return async (query: { sql?: string }, ...values: unknown[]) => {
-          if (query.sql?.includes('INSERT INTO job')) throw new Error('no connection in time');
-          return Reflect.apply(db.$queryRaw, db, [query, ...values]);
-        };
-      },
+    const slow = through(test.db, async (run, sent) => {
+      if (!sent || sent.text.includes('INSERT INTO job')) throw new Error('no connection in time');
+      return run();
     });
     const process = await test.open({ db: slow, backends: someBackends() });
     const call = aHeldCall();
@@ -932,25 +915,22 @@ describe('a call that is sent again', () => {
   });
 
   it('makes the job that could not be told of before: that one is undone, unrendered and uncharged', async () => {
-    const losesAnswers = new Proxy(test.db, {
-      get(db, name) {
-        if (name !== '$queryRaw') return Reflect.get(db, name);
-        return async (query: { sql?: string }, ...values: unknown[]) => {
-          const rows = await Reflect.apply(db.$queryRaw, db, [query, ...values]);
-          if (query.sql?.includes('INSERT INTO job')) throw new Error('the answer was lost');
-          return rows;
-        };
-      },
+    const losesAnswers = through(test.db, async (run, sent) => {
+      const rows = await run();
+      if (sent?.text.includes('INSERT INTO job')) throw new Error('the answer was lost');
+      return rows;
     });
     const backends = someBackends(aReplica({ id: `replica-${model}`, model }));
     const broken = await test.open({ db: losesAnswers, backends });
     const call = aHeldCall();
     await expect(broken.make(call)).rejects.toThrow('the answer was lost');
-    const { jobId } = await eventually(
-      () => test.db.job.findFirst({ where: { callId: call.hold.callId } }).then((row) => row ?? { jobId: '' }),
-      (row) => row.jobId !== '',
+    const [row] = await eventually(
+      () =>
+        test.db.query(sql<{ jobId: string }>`
+        SELECT job_id AS "jobId" FROM job WHERE call_id = ${call.hold.callId}::UUID`),
+      (rows) => rows.length > 0,
     );
-    expect(await ended(jobId, 'cancelled')).toMatchObject({ chargeNanoUsd: 0n, attempt: 0 });
+    expect(await ended(row?.jobId ?? '', 'cancelled')).toMatchObject({ chargeNanoUsd: 0n, attempt: 0 });
     expect(settledOf(call.hold.callId)).toEqual([expect.objectContaining({ status: 'failure', chargeNanoUsd: 0n })]);
     expect([replica.begun, backends.of(`replica-${model}`).begun]).toEqual([[], []]);
     expect(await jobs.obtain(keyOf(call, 1), never)).toHaveProperty('claim');

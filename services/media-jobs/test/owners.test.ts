@@ -1,8 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
-import type { Db } from '../src/database/createDb.ts';
+import { sql } from '@turnpike/postgres/sql';
 import { aReplica, someBackends, type TestReplica } from './aBackend.ts';
-import { aCall, anImageRequest, aVideoRequest, eventually, openTestJobs, type TestJobs } from './openTestJobs.ts';
+import {
+  aCall,
+  anImageRequest,
+  aVideoRequest,
+  eventually,
+  openTestJobs,
+  type TestJobs,
+  through,
+} from './openTestJobs.ts';
 
 // The money of jobs with several owners, the steps of their end, and a clock that was set back.
 
@@ -40,8 +48,8 @@ async function open(owner: string, options: Partial<Parameters<TestJobs['open']>
 /** As another owner does that takes this one for gone. */
 async function takeFrom(jobId: string, heir: string): Promise<void> {
   const name = `${heir}-${tests}`;
-  await test.db.$executeRaw`INSERT INTO owner (name, lives_until) VALUES (${name}, now() + INTERVAL '50 seconds')`;
-  await test.db.$executeRaw`UPDATE job SET owner = ${name}, due_at = now() WHERE job_id = ${jobId}`;
+  await test.db.execute(sql`INSERT INTO owner (name, lives_until) VALUES (${name}, now() + INTERVAL '50 seconds')`);
+  await test.db.execute(sql`UPDATE job SET owner = ${name}, due_at = now() WHERE job_id = ${jobId}`);
 }
 const settled = (jobId: string) =>
   eventually(
@@ -53,16 +61,9 @@ const chargesOf = (callId: string) =>
 const beats = () => new Promise((resolve) => setTimeout(resolve, 300));
 
 /** A database whose inserts of jobs are done as the test says. */
-const withInsert = (insert: (run: () => Promise<unknown>) => Promise<unknown>): Db =>
-  new Proxy(test.db, {
-    get(target, name) {
-      if (name !== '$queryRaw') return Reflect.get(target, name, target);
-      return (query: { sql?: string }, ...given: unknown[]) => {
-        const run = () => (target.$queryRaw as (...all: unknown[]) => Promise<unknown>)(query, ...given);
-        return query.sql?.includes('INSERT INTO job (') ? insert(run) : run();
-      };
-    },
-  });
+const withInsert = (insert: Run): TestJobs['db'] =>
+  through(test.db, (run, sent) => (sent?.text.includes('INSERT INTO job (') ? insert(run) : run()));
+type Run = <Result>(run: () => Promise<Result>) => Promise<Result>;
 
 describe('an owner', () => {
   it('that was away holds nothing for a job that another owner has ended', async () => {
@@ -93,7 +94,7 @@ describe('an owner', () => {
     const [lost, kept] = [aCall({ request: anImageRequest({ model }) }), aCall({ request: anImageRequest({ model }) })];
     const { id } = await jobs.make(lost);
     await jobs.make(kept);
-    await test.db.$executeRaw`DELETE FROM job WHERE job_id = ${id}`;
+    await test.db.execute(sql`DELETE FROM job WHERE job_id = ${id}`);
     await eventually(
       () => test.books.released,
       (released) => released.includes(lost.hold.callId),
@@ -132,16 +133,13 @@ describe('an owner', () => {
   });
 
   it('holds nothing for a creation any more once the database has not said for a while whether its row is there', async () => {
-    const isStatement = new Set<string | symbol>(['$queryRaw', '$executeRaw', '$transaction']);
     let answers = true;
     // Pools give a statement up after a while.
     const giveUp = async (): Promise<never> => {
       await new Promise((resolve) => setTimeout(resolve, 150));
       throw new Error('Query read timeout');
     };
-    const db: Db = new Proxy(test.db, {
-      get: (target, name) => (!answers && isStatement.has(name) ? giveUp : Reflect.get(target, name, target)),
-    });
+    const db = through(test.db, (run) => (answers ? run() : giveUp()));
     const jobs = await open('hung', { db, lookUpDb: test.db, undoMs: 1_000, backends: NO_BACKENDS });
     const call = aCall({ request: anImageRequest({ model }) });
     const { hold, digest } = call;
@@ -154,7 +152,7 @@ describe('an owner', () => {
       () => test.books.released,
       (released) => released.includes(hold.callId),
     );
-    expect(await test.db.job.count({ where: { callId: hold.callId } })).toBe(0);
+    expect(await test.db.query(sql`SELECT FROM job WHERE call_id = ${hold.callId}::UUID`)).toEqual([]);
     answers = true;
     await eventually(
       () => jobs.obtain({ keyId: hold.keyId, digest, repeat: 1 }, new AbortController().signal),
@@ -190,9 +188,9 @@ describe('the end of a job', () => {
     test.books.isTaking = false;
     await jobs.remove({ jobId: id, keyId: call.hold.keyId });
     expect(await test.objectsOf(id)).not.toEqual([]);
-    await test.db.$executeRaw`
+    await test.db.execute(sql`
       UPDATE job SET event = event || '{"version": 99}', remove_at = now(), due_at = now(), version = version + 1
-      WHERE job_id = ${id}`;
+      WHERE job_id = ${id}`);
     test.books.isTaking = true;
     await eventually(
       () => test.read(id),
@@ -215,8 +213,10 @@ describe('a database whose clock was set back by an hour', () => {
     );
     await gone.close();
     // As if both had been noted an hour from now.
-    await test.db.$executeRaw`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${id}`;
-    await test.db.$executeRaw`UPDATE owner SET lives_until = now() + INTERVAL '1 hour' WHERE name = ${`gone-${tests}`}`;
+    await test.db.execute(sql`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${id}`);
+    await test.db.execute(
+      sql`UPDATE owner SET lives_until = now() + INTERVAL '1 hour' WHERE name = ${`gone-${tests}`}`,
+    );
     replica.completeAll();
     await open('heir');
     expect(await settled(id)).toMatchObject({ state: 'completed', owner: `heir-${tests}` });

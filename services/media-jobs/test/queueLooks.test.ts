@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Db } from '../src/database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import { listLate } from '../src/jobs/table/findJobs.ts';
 import { takeDueEnded, takeDueWork } from '../src/jobs/table/steps.ts';
 import { listQueuedModels, takeQueued } from '../src/jobs/table/takeQueued.ts';
@@ -22,7 +23,7 @@ afterAll(() => Promise.all([short.close(), long.close()]));
 
 /** Rows as jobs leave them: of 500 keys, half of them removed, the rest to be removed tomorrow. */
 async function addHistory({ db }: TestJobs, jobs: number): Promise<void> {
-  await db.$executeRawUnsafe(`
+  await db.execute(sql`
     INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, digest, state, due_at, deadline_at,
       begun_at, sent_at, replica, owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound, units,
       charge_nano_usd, event, settled_at, created_at, ended_at, expires_at, remove_at, removed_at)
@@ -30,17 +31,17 @@ async function addHistory({ db }: TestJobs, jobs: number): Promise<void> {
       sha256(n::TEXT::BYTEA), 'completed', CASE WHEN n % 2 = 0 THEN now() + INTERVAL '1 day' END, now(), now(), now(), 'replica-1',
       'an-owner', gen_random_uuid(), '{}', 1000, 1, 'image', '0.01', 1, 1, 1000, '{}', now(), now() - INTERVAL '2 days', now(),
       now() + INTERVAL '1 day', now() + INTERVAL '1 day', CASE WHEN n % 2 = 1 THEN now() END
-    FROM generate_series(1, ${jobs}) AS n`);
-  await db.$executeRawUnsafe('VACUUM ANALYZE job');
+    FROM generate_series(1, ${jobs}::INT) AS n`);
+  await db.execute(sql`VACUUM ANALYZE job`);
 }
 
 async function addQueued({ db }: TestJobs): Promise<void> {
-  await db.$executeRawUnsafe(`
+  await db.execute(sql`
     INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, digest, deadline_at, owner, call_id,
       hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound)
     SELECT 'job_' || lpad('q' || n, 22, '0'), 'ws_' || n % 5, 'key_' || n % 10, 'images.generations', 'image', 'a-model', false, '{}',
       sha256(n::TEXT::BYTEA), now() + INTERVAL '1 hour', 'an-owner', gen_random_uuid(), '{}', 1000, 1, 'image', '0.01', 1
-    FROM generate_series(1, ${QUEUED}) AS n`);
+    FROM generate_series(1, ${QUEUED}::INT) AS n`);
 }
 
 /** How many pages of jobs and their indexes one look reads, which begins a job that is put back into the queue. */
@@ -55,15 +56,15 @@ async function measureLook({ db }: TestJobs): Promise<number> {
   await takeDueEnded(db, { owner: 'an-owner', leaseMs: 15_000, limit: 32 });
   const pages = (await pagesRead(db)) - before;
   if (!row) throw new Error('no job had its turn');
-  await db.$executeRaw`UPDATE job SET state = 'queued', due_at = now() WHERE job_id = ${row.jobId}`;
+  await db.execute(sql`UPDATE job SET state = 'queued', due_at = now() WHERE job_id = ${row.jobId}`);
   return pages;
 }
 
-async function pagesRead(db: Db): Promise<number> {
-  await db.$executeRaw`SELECT pg_stat_force_next_flush()`;
-  const [row] = await db.$queryRaw<{ pages: number }[]>`
+async function pagesRead(db: Queryable): Promise<number> {
+  await db.execute(sql`SELECT pg_stat_force_next_flush()`);
+  const [row] = await db.query(sql<{ pages: number }>`
     SELECT (heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::INT AS pages
-    FROM pg_statio_user_tables WHERE relname = 'job'`;
+    FROM pg_statio_user_tables WHERE relname = 'job'`);
   return row?.pages ?? 0;
 }
 

@@ -2,8 +2,8 @@ import type { Region } from '@turnpike/config/region';
 import type { OpenedHolds } from '@turnpike/holds/openHolds';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
+import type { Database } from '@turnpike/postgres/database';
 import type { MediaMetrics } from '@turnpike/telemetry/mediaMetrics';
-import type { Db } from '../database/createDb.ts';
 import type { Media } from '../media/createMedia.ts';
 import type { Money } from '../money/openMoney.ts';
 import type { ClipSettings, Dialect, Replica } from '../terms/backend.ts';
@@ -13,7 +13,7 @@ import type { RunTimes } from './times.ts';
 
 /** Parts of a process that the life of a job needs. */
 export interface JobDependencies {
-  db: Db;
+  db: Pick<Database, 'query' | 'execute' | 'transaction'>;
   region: Region;
   store: Pick<ObjectStore, 'put' | 'get' | 'head' | 'delete' | 'list' | 'removeUnfinished'>;
   texts: TextKeys;

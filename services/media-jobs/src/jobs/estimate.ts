@@ -1,28 +1,29 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Db } from '../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { JobRow } from './table/jobRow.ts';
 
 const ROUND_MS = 15_000;
-/** Jobs of a model that the median is of. */
+/** Jobs of a model from which the median is computed. */
 const LATEST = 20;
-/** Where nobody knows how far a job is, it is not said to be nearly done. */
+/** Most progress that an estimate shows. */
 const MOST_PROGRESS = 95;
 
-/** How long jobs take, by how long those of the same model took of late. */
+/** Estimates of the duration of jobs, from the latest jobs of the same model. */
 export interface Estimate {
-  /** How far a job is by its time, per cent; 0 where no job of its model has been completed yet. */
+  /** Returns the progress of a job by its time, per cent; 0 if no job of its model is completed yet. */
   progressOf(job: Pick<JobRow, 'model' | 'sentAt' | 'now'>): number;
-  /** When a job that came now would be done, with as many of its model queued or at work; undefined where nobody knows. */
+  /** Returns the time until a job that came now would be done, behind `jobs` others; undefined if unknown. */
   waitMs(model: string, { jobs, slots }: { jobs: number; slots: number }): number | undefined;
   close(): Promise<void>;
 }
 
-/** Asks every so often for the medians of all models. */
-export function createEstimate(db: Db, { log }: { log: Logger }): Estimate {
+/** Reads the medians of all models every 15 s. */
+export function createEstimate(db: Queryable, { log }: { log: Logger }): Estimate {
   let medians = new Map<string, number>();
   async function read(): Promise<void> {
-    const rows = await db.$queryRaw<{ model: string; medianMs: number }[]>`
+    const rows = await db.query(sql<{ model: string; medianMs: number }>`
       WITH RECURSIVE known AS (
         (SELECT model FROM job WHERE state = 'completed' ORDER BY model LIMIT 1)
         UNION ALL
@@ -35,7 +36,7 @@ export function createEstimate(db: Db, { log }: { log: Logger }): Estimate {
         SELECT ended_at, sent_at FROM job WHERE state = 'completed' AND job.model = known.model
         ORDER BY ended_at DESC LIMIT ${LATEST}
       ) AS latest
-      GROUP BY known.model`;
+      GROUP BY known.model`);
     medians = new Map(rows.map(({ model, medianMs }) => [model, medianMs]));
   }
   const reading = repeat(read, { pauseMs: ROUND_MS, log, failing: 'how long jobs take cannot be asked for' });

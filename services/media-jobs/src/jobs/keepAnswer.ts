@@ -30,7 +30,7 @@ export async function keepAnswer(dependencies: JobDependencies, answer: AnswerTo
   const stored = await objects.put(key, await made.read(), { contentType: made.type, maxBytes: LARGEST_BYTES });
   metrics.bytesStored('output', stored.bytes);
   const output = { key, ...stored, type: made.type, ...(made.seconds !== undefined && { seconds: made.seconds }) };
-  return db.$transaction(async (tx) => {
+  return db.transaction(async (tx) => {
     const row = await insertJob(
       tx,
       {

@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { pause } from '@turnpike/lifecycle/pause';
+import { sql } from '@turnpike/postgres/sql';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
-import { Prisma } from '../generated/client.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { inputKeyOf, makeJobId } from './jobNames.ts';
@@ -131,8 +131,8 @@ async function undo(
 
 /** Cancels a job that no repeat of its call has. Returns whether the row is there. */
 const cancelUntaken = ({ db, metrics, region }: JobDependencies, jobId: string, claim: Claim): Promise<boolean> =>
-  db.$transaction(async (tx) => {
-    const [row] = await tx.$queryRaw<JobRow[]>(Prisma.sql`
+  db.transaction(async (tx) => {
+    const [row] = await tx.query(sql<JobRow>`
       SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId} FOR UPDATE`);
     if (row && isOpen(row.state) && (await freeOfJob(tx, claim)) > 0)
       await stepJob({ db: tx, metrics }, row, 'cancel', toEnd(row, { name: 'cancel' }, { region }));

@@ -1,4 +1,5 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import { sql } from '@turnpike/postgres/sql';
 import type { JobsNow } from '@turnpike/telemetry/mediaMetrics';
 import type { JobDependencies } from './dependencies.ts';
 import { listOverdue } from './removal/listOverdue.ts';
@@ -9,19 +10,19 @@ export interface ObserverOptions extends Pick<JobDependencies, 'db' | 'metrics' 
   roundMs?: number;
 }
 
-/** Looks every so often how the jobs of the region stand, for the metrics: a scrape waits for no database. */
+/** Reads the jobs of the region every 10 s, for the metrics, so that no scrape waits for the database. */
 export function observeJobs({ db, metrics, log, roundMs = ROUND_MS }: ObserverOptions): Repetition {
   let latest: JobsNow | undefined;
   async function read(): Promise<JobsNow> {
     const [jobs, slots, overdue] = await Promise.all([
-      // What is not over yet has an index of its own.
-      db.$queryRaw<JobsNow['jobs']>`
+      // An index has the jobs that are not settled.
+      db.query(sql<JobsNow['jobs'][number]>`
         SELECT model, CASE WHEN ended_at IS NULL THEN state ELSE 'unsettled' END AS state, count(*)::INT AS jobs,
           extract(epoch FROM now() - min(created_at))::FLOAT AS "oldestSeconds"
-        FROM job WHERE settled_at IS NULL GROUP BY 1, 2`,
-      db.$queryRaw<JobsNow['slots']>`
+        FROM job WHERE settled_at IS NULL GROUP BY 1, 2`),
+      db.query(sql<JobsNow['slots'][number]>`
         SELECT replica AS backend, count(*)::INT AS used FROM job
-        WHERE state IN ('submitting', 'running') AND replica IS NOT NULL GROUP BY replica`,
+        WHERE state IN ('submitting', 'running') AND replica IS NOT NULL GROUP BY replica`),
       listOverdue(db),
     ]);
     const counts = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { pause } from '@turnpike/lifecycle/pause';
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Db } from '../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
 import {
   type Claim,
   type Creating,
@@ -25,7 +25,7 @@ const TRY_AGAIN_MS = 1_000;
 type CreationWatch = (claim: Claim) => Promise<Creation | undefined>;
 
 /** Reads in one statement for all that wait, ten times a second while there are any: a key may have many repeats wait. */
-export function watchCreations(db: Db): CreationWatch {
+export function watchCreations(db: Queryable): CreationWatch {
   let asked = new Map<string, PromiseWithResolvers<Creation | undefined>>();
   async function look(): Promise<void> {
     await pause(LOOK_AGAIN_MS, new AbortController().signal);
@@ -51,7 +51,7 @@ export function watchCreations(db: Db): CreationWatch {
  * or the claim where the call came to nothing. Rejects where neither comes in time, or the signal fires.
  */
 export async function obtainClaim(
-  db: Db,
+  db: Queryable,
   call: Creating,
   { watch, signal }: { watch: CreationWatch; signal: AbortSignal },
 ): Promise<{ claim: Claim } | { jobId: string }> {
@@ -80,7 +80,7 @@ export async function obtainClaim(
 
 /** Renews a claim for as long as its call runs. */
 export const keepClaim = (
-  db: Db,
+  db: Queryable,
   claim: Claim,
   { log, beatMs = CLAIM_BEAT_MS }: { log: Logger; beatMs?: number },
 ): Pick<Repetition, 'close'> =>

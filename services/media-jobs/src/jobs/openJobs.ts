@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Repetition } from '@turnpike/lifecycle/repeat';
 import type { ByteRange, ObjectContent } from '@turnpike/object-store/objectStore';
-import type { Db } from '../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
 import type { ShownJob, StoredOutput } from '../terms/job.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { createEstimate } from './estimate.ts';
@@ -37,7 +37,7 @@ import { toEnd } from './work/endJob.ts';
 
 export interface JobsOptions extends Omit<JobDependencies, 'texts' | 'estimate' | 'leaseMs' | 'runTimes' | 'undoMs'> {
   /** Pool of clients' look-ups, so that a look-up delays no lease, owner or job. */
-  lookUpDb: Db;
+  lookUpDb: Queryable;
   /** Jobs of one model that a key may have in the queue. */
   queuedPerKey: number;
   /** Called when a client cancels a job that an engine works on. */
@@ -147,7 +147,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
 
   /** Waits until the job is as wanted, or the signal fires. */
   async function until(
-    pool: Db,
+    pool: Queryable,
     address: JobAddress,
     isWanted: (job: ShownJob) => boolean,
     signal: AbortSignal,

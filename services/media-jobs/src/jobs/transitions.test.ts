@@ -26,7 +26,7 @@ describe('the transitions of a job', () => {
 
   it('start from the states on the page alone', async () => {
     const row = { jobId: 'job_1', version: 1, state: 'completed', replica: null } as const;
-    const given = { db: { $queryRaw: () => [] } as never, metrics: noMediaMetrics };
+    const given = { db: { query: async () => [], execute: async () => 0 }, metrics: noMediaMetrics };
     await expect(stepJob(given, row, 'retry', { result: 'failed' })).rejects.toThrow('has no transition retry');
   });
 });

@@ -1,5 +1,5 @@
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import { Prisma } from '../generated/client.ts';
+import { Sql, sql } from '@turnpike/postgres/sql';
 import type { Replica } from '../terms/backend.ts';
 import type { JobErrorCode, StoredOutput } from '../terms/job.ts';
 import { interval, type JobState } from './table/jobRow.ts';
@@ -16,9 +16,9 @@ interface Transition<Values> {
   /** State after the step. A step without `to` keeps the state. */
   to?: JobState;
   /** Columns that the step sets, besides `state`, `version` and `due_at`. */
-  sets?: (values: Values) => Prisma.Sql;
+  sets?: (values: Values) => Sql;
   /** Instant from which a worker takes the job. Such a step is its worker's last: no renewal of the lease moves the instant. */
-  due?: (values: Values) => Prisma.Sql;
+  due?: (values: Values) => Sql;
   /** Result that the metrics count for the attempt which the job was in. */
   counts?: (values: Values) => string;
 }
@@ -44,7 +44,6 @@ interface BeginValues {
 }
 
 const transition = <Values = void>(fields: Transition<Values>): Transition<Values> => fields;
-const { sql } = Prisma;
 const NOW = () => sql`now()`;
 const inMs = (ms: number) => sql`now() + ${interval(ms)}`;
 const dueIn = ({ dueInMs }: { dueInMs: number }) => inMs(dueInMs);
@@ -181,10 +180,15 @@ export function toStep<Name extends TransitionName>(name: Name, [values]: Given<
   const { from, to, sets, due, counts } = TRANSITIONS[name] as Transition<unknown>;
   const assignments = [
     // The name shows in the log of slow statements and in `pg_stat_activity`.
-    sql`version = version + 1 ${Prisma.raw(`/* ${name} */`)}`,
+    sql`version = version + 1 ${new Sql([`/* ${name} */`], [])}`,
     ...(to ? [sql`state = ${to}`] : []),
     ...(sets ? [sets(values)] : []),
     ...(due ? [sql`due_at = ${due(values)}`] : []),
   ];
-  return { from, isLast: due !== undefined, assignments: Prisma.join(assignments), result: counts?.(values) };
+  return {
+    from,
+    isLast: due !== undefined,
+    assignments: assignments.reduce((all, each) => sql`${all}, ${each}`),
+    result: counts?.(values),
+  };
 }

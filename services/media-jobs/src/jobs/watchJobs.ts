@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Db } from '../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { JobState } from './table/jobRow.ts';
 import { LOOK_MS } from './times.ts';
 
-/** What one waits for: a job in another state than this. */
+/** A job, and the state that a caller waits for it to leave. */
 interface Watched {
   jobId: string;
   state: JobState;
@@ -13,20 +14,20 @@ interface Watched {
 export interface JobWatch {
   /** Resolves once the job is in another state, or the signal fires. Never rejects. */
   untilChanged(watched: Watched, signal: AbortSignal): Promise<void>;
-  /** Has it look now: a job of this process has taken a step. */
+  /** Looks now: a job of this process has taken a step. */
   wake(): void;
 }
 
-/** Waits for changes of jobs by one look for all who wait, four times a second while anybody does. */
-export function watchJobs(db: Db, { log }: { log: Logger }): JobWatch {
+/** Waits for changes of jobs with one look for all callers, four times a second while any caller waits. */
+export function watchJobs(db: Queryable, { log }: { log: Logger }): JobWatch {
   const waiting = new Map<symbol, Watched & { resolve: () => void }>();
   let pausing = new AbortController();
   let isLooking = false;
 
   async function look(): Promise<void> {
     const jobIds = [...new Set(Array.from(waiting.values(), ({ jobId }) => jobId))];
-    const rows = await db.$queryRaw<Watched[]>`
-      SELECT job_id AS "jobId", state FROM job WHERE job_id = ANY(${jobIds})`;
+    const rows = await db.query(sql<Watched>`
+      SELECT job_id AS "jobId", state FROM job WHERE job_id = ANY(${jobIds})`);
     const states = new Map(rows.map(({ jobId, state }) => [jobId, state]));
     for (const { jobId, state, resolve } of waiting.values()) if (states.get(jobId) !== state) resolve();
   }

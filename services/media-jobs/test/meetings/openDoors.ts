@@ -1,5 +1,8 @@
-import type { Db } from '../../src/database/createDb.ts';
+import type { Sql } from '@turnpike/postgres/sql';
+import type { JobDependencies } from '../../src/jobs/dependencies.ts';
+import type { JobState } from '../../src/jobs/table/jobRow.ts';
 import { TRANSITIONS, type TransitionName } from '../../src/jobs/transitions.ts';
+import { through } from '../openTestJobs.ts';
 import { transitionOf } from '../transitionOf.ts';
 
 /** Transitions and other statements of a process that a test may stop. */
@@ -12,7 +15,7 @@ const STEPS: Partial<Record<TransitionName, StatementKind>> = {
   hide: 'hide',
 };
 const OTHERS = [
-  ['find', /FROM job WHERE job_id = \? AND key_id = \?/],
+  ['find', /FROM job WHERE job_id = \$\d+ AND key_id = \$\d+/],
   ['list late', /FROM job\s+WHERE deadline_at <= now\(\)/],
   ['take over', /UPDATE job SET owner =/],
   ['beat', /INSERT INTO owner/],
@@ -27,7 +30,7 @@ export interface Statement {
   /** Of one that is about one job. */
   jobId: string | undefined;
   /** The end that an `end` gives its job. */
-  state: string | undefined;
+  state: JobState | undefined;
   /** How many rows it has changed or found, once it is done. */
   rows?: number;
 }
@@ -46,7 +49,7 @@ export interface Stand {
 
 /** What a process sends to its database, which can be stopped on its way. */
 export interface Doors {
-  db: Db;
+  db: JobDependencies['db'];
   /** Has statements like these stand from here on. */
   shut(...wanted: Wanted[]): void;
   /** Has all that stand go on, unless somebody waits to say so, and the next ones pass. */
@@ -62,14 +65,14 @@ export interface Doors {
 export type Wanted = Pick<Statement, 'kind'> & Partial<Pick<Statement, 'jobId' | 'state'>>;
 
 /** Puts doors before a database. `onDone` hears of every statement of these kinds that has been answered. */
-export function openDoors(db: Db, { onDone }: { onDone: (statement: Statement) => void }): Doors {
+export function openDoors(db: JobDependencies['db'], { onDone }: { onDone: (statement: Statement) => void }): Doors {
   const shut: Wanted[] = [];
   const stops: { wanted: Wanted; take: (stand: Stand) => void }[] = [];
   const standing: { statement: Statement; stand: Stand }[] = [];
   const all = new Set<Stand>();
   const lookouts: { wanted: Wanted; see: () => void }[] = [];
 
-  async function send(statement: Statement, query: () => Promise<unknown>): Promise<unknown> {
+  async function send<Result>(statement: Statement, query: () => Promise<Result>): Promise<Result> {
     const told = Promise.withResolvers<void>();
     const passed = Promise.withResolvers<Passage>();
     const stand: Stand = { go: told.resolve, passed: passed.promise };
@@ -93,29 +96,17 @@ export function openDoors(db: Db, { onDone }: { onDone: (statement: Statement) =
     }
   }
 
-  const through =
-    (name: '$queryRaw' | '$executeRaw') =>
-    (query: TemplateStringsArray | { sql: string; values: unknown[] }, ...given: unknown[]): unknown => {
-      const [sql, values] = 'sql' in query ? [query.sql, query.values] : [query.join('?'), given];
-      const ask = (): Promise<unknown> => (db[name] as (...all: unknown[]) => Promise<unknown>)(query, ...given);
-      const step = transitionOf(sql);
-      const kind = step ? STEPS[step] : OTHERS.find(([, pattern]) => pattern.test(sql))?.[0];
-      if (!kind) return ask();
-      const jobId = values.find((value): value is string => typeof value === 'string' && JOB_ID.test(value));
-      return send({ kind, jobId, state: step && TRANSITIONS[step].to }, ask);
-    };
-  const own: Partial<Record<PropertyKey, unknown>> = {
-    $queryRaw: through('$queryRaw'),
-    $executeRaw: through('$executeRaw'),
-  };
+  async function pass<Result>(ask: () => Promise<Result>, sent?: Sql): Promise<Result> {
+    if (!sent) return ask();
+    const step = transitionOf(sent.text);
+    const kind = step ? STEPS[step] : OTHERS.find(([, pattern]) => pattern.test(sent.text))?.[0];
+    if (!kind) return ask();
+    const jobId = sent.values.find((value): value is string => typeof value === 'string' && JOB_ID.test(value));
+    return send({ kind, jobId, state: step && TRANSITIONS[step].to }, ask);
+  }
 
   return {
-    db: new Proxy(db, {
-      get(target, name) {
-        const value = own[name] ?? Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    }),
+    db: through(db, pass),
     shut: (...wanted) => void shut.push(...wanted),
     open(...wanted) {
       for (const each of wanted) {

@@ -1,9 +1,10 @@
 import { buffer } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { sql } from '@turnpike/postgres/sql';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
 import type { JobDependencies } from '../../src/jobs/dependencies.ts';
-import type { JobRow } from '../../src/jobs/table/jobRow.ts';
+import { JOB_COLUMNS, type JobRow } from '../../src/jobs/table/jobRow.ts';
 import type { ShownJob } from '../../src/terms/job.ts';
 import { aFault, aReplica, someBackends } from '../aBackend.ts';
 import { aCall, anImageRequest, aVideoRequest, type CalledJobs, eventually, openTestJobs } from '../openTestJobs.ts';
@@ -107,7 +108,7 @@ export async function openMeetings(): Promise<Meetings> {
 
   const processes: Process[] = [];
   for (let at = 0; at < PROCESSES; at += 1) {
-    const doors = openDoors(await test.connect(), {
+    const doors = openDoors(test.connect(), {
       onDone: (statement) => {
         if (statement.kind === 'end') ends.push({ ...statement, process: at });
       },
@@ -142,9 +143,10 @@ export async function openMeetings(): Promise<Meetings> {
       // Their first polls are due at once.
       while (!areReady)
         await eventually(
-          () => db.$executeRaw`
+          () =>
+            db.execute(sql`
             UPDATE job SET due_at = now() WHERE state = 'running' AND operation = 'videos'
-              AND due_at BETWEEN now() AND now() + INTERVAL '2 seconds'`,
+              AND due_at BETWEEN now() AND now() + INTERVAL '2 seconds'`),
           (changed) => changed > 0 || areReady,
         );
     })();
@@ -156,7 +158,7 @@ export async function openMeetings(): Promise<Meetings> {
         await stand.passed;
         // Nobody settles it before it expires.
         if (ready.meeting.contenders.some(({ kind }) => kind === 'expiry'))
-          await db.$executeRaw`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${ready.jobId}`;
+          await db.execute(sql`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${ready.jobId}`);
       }
     }
     areReady = true;
@@ -192,7 +194,7 @@ export async function openMeetings(): Promise<Meetings> {
     const awaiting = meeting.isAwaited
       ? processOf((worker + 1) % PROCESSES).jobs.untilEnded(address, AbortSignal.timeout(BATCH_MS))
       : undefined;
-    if (meeting.isLastAttempt) await db.$executeRaw`UPDATE job SET attempts_counted = 2 WHERE job_id = ${jobId}`;
+    if (meeting.isLastAttempt) await db.execute(sql`UPDATE job SET attempts_counted = 2 WHERE job_id = ${jobId}`);
     const deleting: Promise<boolean>[] = [];
     const looking: Promise<ShownJob | undefined>[] = [];
     const come: Record<Contender['kind'], (contender: Contender) => Promise<Stand>> = {
@@ -210,24 +212,24 @@ export async function openMeetings(): Promise<Meetings> {
         return stand;
       },
       async takeover({ process }) {
-        await db.$executeRaw`UPDATE job SET due_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`;
+        await db.execute(sql`UPDATE job SET due_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`);
         const { doors } = processOf(process);
         return lookUntil(doors, { kind: 'take work' });
       },
       async deadline({ process, stands }) {
-        await db.$executeRaw`UPDATE job SET deadline_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`;
+        await db.execute(sql`UPDATE job SET deadline_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`);
         const { doors } = processOf(process);
         if (stands === 'before its look') return doors.stop({ kind: 'list late' });
         return lookUntil(doors, { kind: 'end', jobId, state: 'failed' });
       },
       async heir({ process }) {
-        await db.$executeRaw`UPDATE job SET owner = ${NOBODY} WHERE job_id = ${jobId}`;
+        await db.execute(sql`UPDATE job SET owner = ${NOBODY} WHERE job_id = ${jobId}`);
         return processOf(process).doors.stop({ kind: 'take over' });
       },
       async expiry({ process }) {
-        await db.$executeRaw`
+        await db.execute(sql`
           UPDATE job SET expires_at = now() - INTERVAL '1 second', remove_at = now() - INTERVAL '1 second',
-            due_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`;
+            due_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`);
         const { doors } = processOf(process);
         return lookUntil(doors, { kind: 'take ended' });
       },
@@ -254,7 +256,7 @@ export async function openMeetings(): Promise<Meetings> {
   }
 
   const rowsOf = (jobIds: string[]): Promise<JobRow[]> =>
-    db.job.findMany({ where: { jobId: { in: jobIds } } }) as unknown as Promise<JobRow[]>;
+    db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ANY(${jobIds})`);
 
   async function hold(meetings: Meeting[], inProcess: number): Promise<Met[]> {
     worker = inProcess;
@@ -323,12 +325,14 @@ export async function openMeetings(): Promise<Meetings> {
 
   /** As if a day had passed for all of them. */
   async function removeAll(jobIds: string[]): Promise<void> {
-    await db.$executeRaw`
+    await db.execute(sql`
       UPDATE job SET expires_at = now(), remove_at = now(), due_at = now()
-      WHERE job_id = ANY(${jobIds}) AND removed_at IS NULL`;
+      WHERE job_id = ANY(${jobIds}) AND removed_at IS NULL`);
     await eventually(
-      () => db.job.count({ where: { jobId: { in: jobIds }, OR: [{ removedAt: null }, { dueAt: { not: null } }] } }),
-      (left) => left === 0,
+      () =>
+        db.query(sql`
+        SELECT FROM job WHERE job_id = ANY(${jobIds}) AND (removed_at IS NULL OR due_at IS NOT NULL)`),
+      (left) => left.length === 0,
       BATCH_MS,
     );
   }
@@ -336,8 +340,8 @@ export async function openMeetings(): Promise<Meetings> {
   return {
     hold,
     async countAttempts() {
-      const { _sum } = await db.job.aggregate({ _sum: { attempt: true } });
-      return { counted: attempts, made: _sum.attempt ?? 0 };
+      const [sum] = await db.query(sql<{ made: number }>`SELECT sum(attempt)::INT AS made FROM job`);
+      return { counted: attempts, made: sum?.made ?? 0 };
     },
     async objectsLeft() {
       const keys: string[] = [];

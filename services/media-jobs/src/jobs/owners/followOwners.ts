@@ -2,8 +2,8 @@ import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecord
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Db } from '../../database/createDb.ts';
-import { Prisma } from '../../generated/client.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { JobDependencies } from '../dependencies.ts';
 import { fromHoldJson, interval } from '../table/jobRow.ts';
 
@@ -16,7 +16,7 @@ const IN_DOUBT_MS = 60_000;
 const BATCH = 200;
 
 export interface OwnersOptions {
-  db: Db;
+  db: Queryable;
   money: Pick<JobDependencies['money'], 'owner' | 'holds'>;
   log: Logger;
   /** Called when this owner has taken jobs over, which may have something left to do. */
@@ -56,14 +56,14 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
   }
 
   async function beat(): Promise<void> {
-    await db.$executeRaw(Prisma.sql`
+    await db.execute(sql`
       INSERT INTO owner (name, lives_until) VALUES (${owner}, now() + ${interval(livesMs)})
       ON CONFLICT (name) DO UPDATE SET lives_until = excluded.lives_until`);
   }
 
   async function takeOver(): Promise<void> {
     for (;;) {
-      const taken = await db.$queryRaw<{ hold: unknown; before: string }[]>(Prisma.sql`
+      const taken = await db.query(sql<{ hold: unknown; before: string }>`
         UPDATE job SET owner = ${owner}
         WHERE job_id IN (
           SELECT job_id FROM job
@@ -96,13 +96,13 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
     if (kept.size === 0) return;
     const now = performance.now();
     const before = [...kept.values()].filter(({ from }) => from <= now).map(({ hold }) => hold);
-    const own = await db.$queryRaw<{ callId: string }[]>`
-      SELECT call_id::TEXT AS "callId" FROM job WHERE settled_at IS NULL AND owner = ${owner}`;
+    const own = await db.query(sql<{ callId: string }>`
+      SELECT call_id::TEXT AS "callId" FROM job WHERE settled_at IS NULL AND owner = ${owner}`);
     const ownIds = new Set(own.map(({ callId }) => callId));
     const lost = before.filter(({ callId }) => !ownIds.has(callId) && holds.isHeld(callId));
     if (lost.length === 0) return;
-    const rows = await db.$queryRaw<{ callId: string; event: unknown }[]>`
-      SELECT call_id::TEXT AS "callId", event FROM job WHERE call_id = ANY(${lost.map(({ callId }) => callId)}::UUID[])`;
+    const rows = await db.query(sql<{ callId: string; event: unknown }>`
+      SELECT call_id::TEXT AS "callId", event FROM job WHERE call_id = ANY(${lost.map(({ callId }) => callId)}::UUID[])`);
     const events = new Map(rows.map(({ callId, event }) => [callId, event]));
     for (const hold of lost) {
       const { callId } = hold;
@@ -117,7 +117,7 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
 
   // Beats first, so that no other replica takes over these jobs during the read below.
   await beat();
-  putBack(await db.$queryRaw<{ hold: unknown }[]>`SELECT hold FROM job WHERE settled_at IS NULL AND owner = ${owner}`);
+  putBack(await db.query(sql<{ hold: unknown }>`SELECT hold FROM job WHERE settled_at IS NULL AND owner = ${owner}`));
 
   const beating = repeat(beat, {
     pauseMs: beatMs,
@@ -139,7 +139,7 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
     keep,
     async close() {
       await Promise.all([beating.close(), takingOver.close(), comparing.close()]);
-      await db.$executeRaw`UPDATE owner SET lives_until = now() WHERE name = ${owner}`;
+      await db.execute(sql`UPDATE owner SET lives_until = now() WHERE name = ${owner}`);
     },
   };
 }

@@ -1,6 +1,7 @@
-import type { Db } from '../../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 
-/** A job of which something should have been done long ago. */
+/** A job with a step that is long overdue. */
 export interface OverdueJob {
   jobId: string;
   modality: 'image' | 'audio' | 'video';
@@ -11,9 +12,9 @@ export interface OverdueJob {
 
 const MOST_LISTED = 1_000;
 
-/** What is overdue in the region, for the operator: nothing, where all works. By the database's clock. */
-export const listOverdue = (db: Db): Promise<OverdueJob[]> =>
-  db.$queryRaw<OverdueJob[]>`
+/** Returns the overdue jobs of the region, by the database's clock, for the operator. */
+export const listOverdue = (db: Queryable): Promise<OverdueJob[]> =>
+  db.query(sql<OverdueJob>`
     SELECT job_id AS "jobId", modality, ended_at AS "endedAt", lacks FROM (
       SELECT *, CASE
         WHEN ended_at IS NULL THEN CASE WHEN deadline_at < now() - INTERVAL '1 minute' THEN 'end' END
@@ -26,4 +27,4 @@ export const listOverdue = (db: Db): Promise<OverdueJob[]> =>
       FROM job WHERE (deadline_at < now() AND state IN ('queued', 'submitting', 'running', 'storing'))
         OR (due_at IS NOT NULL AND state IN ('completed', 'failed', 'cancelled'))
     ) AS judged
-    WHERE lacks IS NOT NULL ORDER BY ended_at NULLS FIRST LIMIT ${MOST_LISTED}`;
+    WHERE lacks IS NOT NULL ORDER BY ended_at NULLS FIRST LIMIT ${MOST_LISTED}`);

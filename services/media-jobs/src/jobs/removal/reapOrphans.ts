@@ -1,10 +1,11 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import { sql } from '@turnpike/postgres/sql';
 import { BackendFault, type BackendJob, type Dialect, type Replica } from '../../terms/backend.ts';
 import type { JobDependencies } from '../dependencies.ts';
 
-/** How often each replica is asked for what it has. */
+/** Pause between two lists of each replica's clips. */
 const ROUND_MS = 60_000;
-/** What no row names for so long is nobody's: an answer that was lost is looked for much sooner. */
+/** Age at which a clip that no row names is an orphan. */
 const UNNAMED_MS = 120_000;
 
 export interface ReaperOptions extends Pick<JobDependencies, 'db' | 'backends' | 'metrics' | 'log'> {
@@ -13,8 +14,8 @@ export interface ReaperOptions extends Pick<JobDependencies, 'db' | 'backends' |
 }
 
 /**
- * Removes what replicas have that no row names: answers that were lost, jobs that were cancelled, what was there before a database was
- * set back. So a replica may serve one stack alone. What a row names may be gone from its replica at any time.
+ * Removes clips of replicas that no row names: answers that were lost, jobs that were cancelled, clips of before a restore of the database.
+ * A replica may therefore serve one stack only. A clip that a row names may be gone from its replica at any time.
  */
 export function reapOrphans({
   db,
@@ -32,9 +33,9 @@ export function reapOrphans({
     for await (const job of dialect.listVideos?.(replica, signal) ?? []) listed.push(job);
     const ids = listed.map(({ id }) => id);
     // Read after the list: a job that was begun since is not in it. Of any replica: another process' file may name it otherwise.
-    const rows = await db.$queryRaw<{ id: string }[]>`
+    const rows = await db.query(sql<{ id: string }>`
       SELECT backend_id AS id FROM job
-      WHERE backend_id = ANY(${ids}) AND backend_cleared_at IS NULL`;
+      WHERE backend_id = ANY(${ids}) AND backend_cleared_at IS NULL`);
     const named = new Set(rows.map(({ id }) => id));
     const still = new Map<string, number>();
     const now = performance.now();

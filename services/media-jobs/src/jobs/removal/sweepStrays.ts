@@ -1,12 +1,13 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import { sql } from '@turnpike/postgres/sql';
 import type { JobDependencies } from '../dependencies.ts';
 import { removeOldCreations } from '../table/creations.ts';
 
 const ROUND_MS = 3_600_000;
-/** What is younger may belong to a job that is being made, or to a worker that has just lost its job. */
+/** Age below which an object may belong to a job that is being made, or to a worker that has just lost its job. */
 const STRAY_MS = 3_600_000;
 const FOLDERS = 'jobs/';
-/** Ids that are asked about at a time. */
+/** Most ids in one statement. */
 const BATCH = 500;
 
 export interface SweeperOptions extends Pick<JobDependencies, 'db' | 'store' | 'metrics' | 'log'> {
@@ -28,8 +29,8 @@ export function sweepStrays({
 }: SweeperOptions): Repetition {
   async function removeStrays(keys: { jobId: string; key: string }[]): Promise<void> {
     const jobIds = [...new Set(keys.map(({ jobId }) => jobId))];
-    const rows = await db.$queryRaw<{ jobId: string }[]>`
-      SELECT job_id AS "jobId" FROM job WHERE job_id = ANY(${jobIds}) AND removed_at IS NULL`;
+    const rows = await db.query(sql<{ jobId: string }>`
+      SELECT job_id AS "jobId" FROM job WHERE job_id = ANY(${jobIds}) AND removed_at IS NULL`);
     const kept = new Set(rows.map(({ jobId }) => jobId));
     for (const { jobId, key } of keys) {
       if (kept.has(jobId)) continue;

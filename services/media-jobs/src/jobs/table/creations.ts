@@ -1,5 +1,5 @@
-import type { Db } from '../../database/createDb.ts';
-import { Prisma } from '../../generated/client.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import { interval } from './jobRow.ts';
 
 /** A call that is to make a job. */
@@ -24,14 +24,12 @@ export interface Creation extends Claim {
   isFree: boolean;
 }
 
-type Sql = Pick<Db, '$queryRaw' | '$executeRaw'>;
-
-const COLUMNS = Prisma.sql`creation_id::TEXT AS "creationId", version, repeat, job_id AS "jobId",
+const COLUMNS = sql`creation_id::TEXT AS "creationId", version, repeat, job_id AS "jobId",
   job_id IS NULL AND lives_until <= now() AS "isFree"`;
 
 /** Claims a call. */
-export async function claimCall(db: Sql, { keyId, digest, repeat }: Creating, livesMs: number): Promise<Claim> {
-  const [claim] = await db.$queryRaw<Creation[]>(Prisma.sql`
+export async function claimCall(db: Queryable, { keyId, digest, repeat }: Creating, livesMs: number): Promise<Claim> {
+  const [claim] = await db.query(sql<Creation>`
     INSERT INTO creation (key_id, digest, repeat, lives_until)
     VALUES (${keyId}, ${digest}, ${repeat}, now() + ${interval(livesMs)}) RETURNING ${COLUMNS}`);
   if (!claim) throw new Error('a row that was inserted did not come back');
@@ -40,26 +38,26 @@ export async function claimCall(db: Sql, { keyId, digest, repeat }: Creating, li
 
 /** Takes the creation that a call repeats, or claims the call (`isMine`) where there is none since then. */
 export async function takeCreation(
-  db: Sql,
+  db: Queryable,
   { keyId, digest, repeat }: Creating,
   { sinceMs, livesMs }: { sinceMs: number; livesMs: number },
 ): Promise<Creation & { isMine: boolean }> {
-  const [taken] = await db.$queryRaw<(Creation & { isMine: boolean })[]>(Prisma.sql`
+  const [taken] = await db.query(sql<Creation & { isMine: boolean }>`
     SELECT * FROM take_creation(${keyId}, ${digest}, ${repeat}::INT, ${interval(sinceMs)}, ${interval(livesMs)})`);
   if (!taken) throw new Error('nothing was taken or claimed');
   return taken;
 }
 
-export const readCreations = (db: Sql, creationIds: readonly string[]): Promise<Creation[]> =>
-  db.$queryRaw<Creation[]>(Prisma.sql`SELECT ${COLUMNS} FROM creation WHERE creation_id = ANY(${creationIds}::UUID[])`);
+export const readCreations = (db: Queryable, creationIds: readonly string[]): Promise<Creation[]> =>
+  db.query(sql<Creation>`SELECT ${COLUMNS} FROM creation WHERE creation_id = ANY(${creationIds}::UUID[])`);
 
 /** Claims a free creation. Undefined where another repeat was first. */
 export async function claimFreeOne(
-  db: Sql,
+  db: Queryable,
   { creationId, version }: Claim,
   livesMs: number,
 ): Promise<Claim | undefined> {
-  const rows = await db.$queryRaw<Creation[]>(Prisma.sql`
+  const rows = await db.query(sql<Creation>`
     UPDATE creation SET version = version + 1, lives_until = now() + ${interval(livesMs)}
     WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL AND lives_until <= now()
     RETURNING ${COLUMNS}`);
@@ -67,27 +65,29 @@ export async function claimFreeOne(
 }
 
 /** Renews a claim, unless it has ended or another process has it. */
-export const renewClaim = (db: Sql, { creationId, version }: Claim, livesMs: number): Promise<number> =>
-  db.$executeRaw(Prisma.sql`
+export const renewClaim = (db: Queryable, { creationId, version }: Claim, livesMs: number): Promise<number> =>
+  db.execute(sql`
     UPDATE creation SET lives_until = now() + ${interval(livesMs)}
     WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`);
 
 /** Ends a claim under which no job was made, and none comes from here on. 0 where there is a job, or the claim was void. */
-export const endClaim = (db: Sql, { creationId, version }: Claim): Promise<number> =>
-  db.$executeRaw(Prisma.sql`
+export const endClaim = (db: Queryable, { creationId, version }: Claim): Promise<number> =>
+  db.execute(sql`
     UPDATE creation SET version = version + 1, lives_until = now()
     WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`);
 
 /** Ends a claim on a call that its client does not repeat. */
-export const forgetClaim = (db: Sql, { creationId, version }: Claim): Promise<number> =>
-  db.$executeRaw`DELETE FROM creation WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`;
+export const forgetClaim = (db: Queryable, { creationId, version }: Claim): Promise<number> =>
+  db.execute(
+    sql`DELETE FROM creation WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`,
+  );
 
 /** Frees a creation of its job, which is to be cancelled, and ends its claim. 0 where a repeat of the call has the job. */
-export const freeOfJob = (db: Sql, { creationId, version, repeat }: Claim): Promise<number> =>
-  db.$executeRaw(Prisma.sql`
+export const freeOfJob = (db: Queryable, { creationId, version, repeat }: Claim): Promise<number> =>
+  db.execute(sql`
     UPDATE creation SET job_id = NULL, version = version + 1, lives_until = now()
     WHERE creation_id = ${creationId}::UUID AND version = ${version} AND repeat = ${repeat}`);
 
 /** Removes creations that no repeat looks for any more. */
-export const removeOldCreations = (db: Sql, olderThanMs: number): Promise<number> =>
-  db.$executeRaw(Prisma.sql`DELETE FROM creation WHERE claimed_at < now() - ${interval(olderThanMs)}`);
+export const removeOldCreations = (db: Queryable, olderThanMs: number): Promise<number> =>
+  db.execute(sql`DELETE FROM creation WHERE claimed_at < now() - ${interval(olderThanMs)}`);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sql } from '@turnpike/postgres/sql';
 import { openTestJobs, type TestJobs } from '../../../test/openTestJobs.ts';
 import { countAhead, countQueued, findJob, listJobs } from './findJobs.ts';
 
@@ -8,10 +9,10 @@ let test: TestJobs;
 /** Each workspace has as many queued jobs as its number, made in turn; its keys have every second one. */
 beforeAll(async () => {
   test = await openTestJobs();
-  await test.db.$executeRawUnsafe(`
+  await test.db.execute(sql`
     INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, digest, deadline_at, owner, call_id,
       hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound, created_at)
-    SELECT 'video_' || lpad(ws || 'x' || n, 22, '0'), 'ws_' || ws, 'key_' || ws || '_' || n % 2, 'videos', 'video', '${MODEL}', false, '{}',
+    SELECT 'video_' || lpad(ws || 'x' || n, 22, '0'), 'ws_' || ws, 'key_' || ws || '_' || n % 2, 'videos', 'video', ${MODEL}, false, '{}',
       sha256(n::TEXT::BYTEA), now() + INTERVAL '1 hour', 'an-owner', gen_random_uuid(), '{}', 1000, 1, 'second', '0.01', 1,
       now() + make_interval(secs => n)
     FROM (VALUES (1), (3), (40)) AS workspace (ws) CROSS JOIN LATERAL generate_series(1, ws) AS n`);
@@ -35,9 +36,9 @@ it('gives a page of jobs with their places in the queue in one statement', async
 it('gives one job with its place, and none to a job that has begun', async () => {
   const address = { jobId: ids[1] ?? '', keyId: 'key_3_0' };
   expect(await findJob(test.db, address)).toMatchObject({ queuePosition: 4 });
-  await test.db.$executeRaw`UPDATE job SET state = 'running' WHERE job_id = ${address.jobId}`;
+  await test.db.execute(sql`UPDATE job SET state = 'running' WHERE job_id = ${address.jobId}`);
   expect(await findJob(test.db, address)).toMatchObject({ queuePosition: null });
-  await test.db.$executeRaw`UPDATE job SET state = 'queued' WHERE job_id = ${address.jobId}`;
+  await test.db.execute(sql`UPDATE job SET state = 'queued' WHERE job_id = ${address.jobId}`);
   expect(await findJob(test.db, { ...address, keyId: 'key_3_1' })).toBeUndefined();
 });
 

@@ -1,5 +1,5 @@
-import type { Db } from '../../database/createDb.ts';
-import { Prisma } from '../../generated/client.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { type Sql, sql } from '@turnpike/postgres/sql';
 import { OPEN } from '../transitions.ts';
 import { isIn, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
@@ -10,7 +10,7 @@ export interface JobAddress {
 }
 
 /** Tests whether the client sees a job: a job that it has not cancelled, until its expiry, whenever the bytes are removed. */
-const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
+const IS_SHOWN = sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
 
 /** A row, and how many jobs have their turn before it at most; null if it does not wait for its turn. */
 export interface SeenJob extends JobRow {
@@ -21,8 +21,8 @@ export interface SeenJob extends JobRow {
  * Reads jobs with their places in the queue, in one statement for all of them. Before a job are those before it of its key, as many
  * of each other key of its workspace, and as many as all these of each other workspace.
  */
-const readSeen = (db: Pick<Db, '$queryRaw'>, where: Prisma.Sql, order: Prisma.Sql, limit: number): Promise<SeenJob[]> =>
-  db.$queryRaw<SeenJob[]>(Prisma.sql`
+const readSeen = (db: Queryable, where: Sql, order: Sql, limit: number): Promise<SeenJob[]> =>
+  db.query(sql<SeenJob>`
     WITH page AS (
       SELECT ${JOB_COLUMNS} FROM job WHERE ${where} AND ${IS_SHOWN}
       ORDER BY created_at ${order}, job_id ${order} LIMIT ${limit}
@@ -48,8 +48,8 @@ const readSeen = (db: Pick<Db, '$queryRaw'>, where: Prisma.Sql, order: Prisma.Sq
     ), 0))::INT AS "queuePosition"
     FROM placed ORDER BY placed."createdAt" ${order}, placed."jobId" ${order}`);
 
-export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAddress): Promise<SeenJob | undefined> {
-  const [job] = await readSeen(db, Prisma.sql`job_id = ${jobId} AND key_id = ${keyId}`, Prisma.sql`ASC`, 1);
+export async function findJob(db: Queryable, { jobId, keyId }: JobAddress): Promise<SeenJob | undefined> {
+  const [job] = await readSeen(db, sql`job_id = ${jobId} AND key_id = ${keyId}`, sql`ASC`, 1);
   return job;
 }
 
@@ -63,16 +63,16 @@ export interface JobList {
 }
 
 /** Returns a page of a key's jobs in the order of their creation. An id that the key has not begins the list anew. */
-export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobList): Promise<SeenJob[]> {
+export function listJobs(db: Queryable, { keyId, modality, order, limit, after }: JobList): Promise<SeenJob[]> {
   const isDescending = order === 'desc';
-  const comparison = isDescending ? Prisma.sql`<` : Prisma.sql`>`;
-  const direction = isDescending ? Prisma.sql`DESC` : Prisma.sql`ASC`;
+  const comparison = isDescending ? sql`<` : sql`>`;
+  const direction = isDescending ? sql`DESC` : sql`ASC`;
   const from =
     after === undefined
-      ? Prisma.sql`true`
-      : Prisma.sql`(created_at, job_id) ${comparison} (
+      ? sql`true`
+      : sql`(created_at, job_id) ${comparison} (
           SELECT last.created_at, last.job_id FROM job AS last WHERE last.job_id = ${after} AND last.key_id = ${keyId})`;
-  const where = Prisma.sql`key_id = ${keyId} AND modality = ${modality} AND NOT is_hidden AND removed_at IS NULL AND ${from}`;
+  const where = sql`key_id = ${keyId} AND modality = ${modality} AND NOT is_hidden AND removed_at IS NULL AND ${from}`;
   return readSeen(db, where, direction, limit);
 }
 
@@ -84,11 +84,11 @@ export type Queue = Pick<JobRow, 'model' | 'workspaceId' | 'keyId'>;
  * in a slot of one of these replicas.
  */
 export async function countAhead(
-  db: Db,
+  db: Queryable,
   { model, workspaceId, keyId }: Queue,
   replicaIds: readonly string[],
 ): Promise<number> {
-  const [row] = await db.$queryRaw<{ jobs: number }[]>(Prisma.sql`
+  const [row] = await db.query(sql<{ jobs: number }>`
     WITH line AS (
       SELECT workspace_id, key_id, count(*) AS jobs FROM job
       WHERE state = 'queued' AND model = ${model} GROUP BY workspace_id, key_id
@@ -110,8 +110,8 @@ export async function countAhead(
 }
 
 /** Counts the queued jobs of a model that the key has, up to `most`. */
-export async function countQueued(db: Db, { model, workspaceId, keyId }: Queue, most: number): Promise<number> {
-  const [row] = await db.$queryRaw<{ jobs: number }[]>(Prisma.sql`
+export async function countQueued(db: Queryable, { model, workspaceId, keyId }: Queue, most: number): Promise<number> {
+  const [row] = await db.query(sql<{ jobs: number }>`
     SELECT count(*)::INT AS jobs FROM (
       SELECT FROM job WHERE state = 'queued' AND model = ${model} AND workspace_id = ${workspaceId} AND key_id = ${keyId}
       LIMIT ${most}
@@ -120,11 +120,11 @@ export async function countQueued(db: Db, { model, workspaceId, keyId }: Queue, 
 }
 
 /** Returns jobs that have been in their state for longer than they may. Takes none: the first process to end one has ended it. */
-export const listLate = (db: Db, limit: number): Promise<JobRow[]> =>
-  db.$queryRaw<JobRow[]>(Prisma.sql`
+export const listLate = (db: Queryable, limit: number): Promise<JobRow[]> =>
+  db.query(sql<JobRow>`
     SELECT ${JOB_COLUMNS} FROM job WHERE deadline_at <= now() AND ${isIn(OPEN)} ORDER BY deadline_at LIMIT ${limit}`);
 
 /** Returns queued jobs of models that are switched off. */
-export const listQueuedOf = (db: Db, models: readonly string[], limit: number): Promise<JobRow[]> =>
-  db.$queryRaw<JobRow[]>(Prisma.sql`
+export const listQueuedOf = (db: Queryable, models: readonly string[], limit: number): Promise<JobRow[]> =>
+  db.query(sql<JobRow>`
     SELECT ${JOB_COLUMNS} FROM job WHERE state = 'queued' AND model = ANY(${models}) LIMIT ${limit}`);

@@ -1,5 +1,5 @@
-import type { Db } from '../../database/createDb.ts';
-import { Prisma } from '../../generated/client.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import { IN_DOUBT_MS } from '../times.ts';
 import type { Claim } from './creations.ts';
 import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
@@ -35,12 +35,8 @@ export interface NewJob
 }
 
 /** Puts a job into the queue. No process begins the job while it is in doubt (`letBegin`). Throws if the claim is void. */
-export async function insertJob(
-  db: Pick<Db, '$queryRaw'>,
-  job: NewJob,
-  { creationId, version }: Claim,
-): Promise<JobRow> {
-  const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
+export async function insertJob(db: Queryable, job: NewJob, { creationId, version }: Claim): Promise<JobRow> {
+  const rows = await db.query(sql<JobRow>`
     WITH claimed AS (
       UPDATE creation SET job_id = ${job.jobId}
       WHERE creation_id = ${creationId}::UUID AND version = ${version} AND lives_until > now() RETURNING creation_id
@@ -63,5 +59,5 @@ export async function insertJob(
 }
 
 /** Lets a job begin, because its creator has seen the row. Without this the job begins once it is not in doubt any more. */
-export const letBegin = (db: Db, jobId: string): Promise<number> =>
-  db.$executeRaw`UPDATE job SET due_at = now() WHERE job_id = ${jobId} AND state = 'queued' AND attempt = 0`;
+export const letBegin = (db: Queryable, jobId: string): Promise<number> =>
+  db.execute(sql`UPDATE job SET due_at = now() WHERE job_id = ${jobId} AND state = 'queued' AND attempt = 0`);

@@ -1,7 +1,7 @@
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import { Sql, sql } from '@turnpike/postgres/sql';
 import type { MediaBillingUnit, Modality } from '@turnpike/public-api/modality';
 import { z } from 'zod';
-import { Prisma } from '../../generated/client.ts';
 import type { JobErrorCode, JobParams, StoredOutput } from '../../terms/job.ts';
 import type { MediaOperation } from '../../terms/mediaRequest.ts';
 
@@ -65,7 +65,7 @@ export interface JobRow {
 }
 
 /** Selects all columns under the names above. */
-export const JOB_COLUMNS = Prisma.sql`
+export const JOB_COLUMNS = sql`
   job.job_id AS "jobId", job.workspace_id AS "workspaceId", job.key_id AS "keyId", job.operation, job.modality, job.model,
   job.is_hidden AS "isHidden", job.params, job.sealed_texts AS "sealedTexts", job.inputs, job.state, job.version,
   job.due_at AS "dueAt", job.deadline_at AS "deadlineAt", job.progress, job.attempt, job.attempts_counted AS "attemptsCounted",
@@ -98,11 +98,11 @@ export const toHoldJson = (hold: Hold): unknown => ({ ...hold, holdNanoUsd: hold
 export const fromHoldJson = (json: unknown): Hold => holdSchema.parse(json);
 
 /** Duration for SQL. */
-export const interval = (ms: number): Prisma.Sql => Prisma.sql`make_interval(secs => ${ms / 1_000}::DOUBLE PRECISION)`;
+export const interval = (ms: number): Sql => sql`make_interval(secs => ${ms / 1_000}::DOUBLE PRECISION)`;
 
 /** Tests the state with constants, so that the statement can use the index of these states. */
-export const isIn = (states: readonly JobState[]): Prisma.Sql =>
-  Prisma.raw(`state IN (${states.map((state) => `'${state}'`).join(', ')})`);
+export const isIn = (states: readonly JobState[]): Sql =>
+  new Sql([`state IN (${states.map((state) => `'${state}'`).join(', ')})`], []);
 
 /** Longest pause of a poll or retry, and more. */
 const LONGEST_PAUSE_MS = 300_000;
@@ -110,5 +110,5 @@ const LONGEST_PAUSE_MS = 300_000;
  * Tests whether a job that waits, runs or is to be settled is due. A time further ahead than a lease or a pause lasts is of before a step
  * back of the database's clock.
  */
-export const isDue = (leaseMs: number): Prisma.Sql =>
-  Prisma.sql`(due_at <= now() OR due_at > now() + ${interval(leaseMs + LONGEST_PAUSE_MS)})`;
+export const isDue = (leaseMs: number): Sql =>
+  sql`(due_at <= now() OR due_at > now() + ${interval(leaseMs + LONGEST_PAUSE_MS)})`;

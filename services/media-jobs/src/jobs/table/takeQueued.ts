@@ -1,5 +1,6 @@
-import type { Db } from '../../database/createDb.ts';
-import { Prisma } from '../../generated/client.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
+import type { JobDependencies } from '../dependencies.ts';
 import type { RunTimes } from '../times.ts';
 import { toStep } from '../transitions.ts';
 import { interval, isDue, JOB_COLUMNS, type JobRow } from './jobRow.ts';
@@ -18,8 +19,8 @@ export interface TakeOptions {
 }
 
 /** Returns the models that have a queued job. */
-export async function listQueuedModels(db: Db): Promise<string[]> {
-  const rows = await db.$queryRaw<{ model: string }[]>(Prisma.sql`
+export async function listQueuedModels(db: Queryable): Promise<string[]> {
+  const rows = await db.query(sql<{ model: string }>`
     WITH RECURSIVE queued AS (
       (SELECT model FROM job WHERE state = 'queued' ORDER BY model LIMIT 1)
       UNION ALL
@@ -39,12 +40,12 @@ export async function listQueuedModels(db: Db): Promise<string[]> {
  * of queued jobs alone, so that neither history nor one long queue makes it slower.
  */
 export function takeQueued(
-  db: Db,
+  db: JobDependencies['db'],
   { replica, activePerKey, leftToOthersMs, leaseMs, runTimes }: TakeOptions,
 ): Promise<JobRow | undefined> {
-  return db.$transaction(async (tx) => {
-    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${TURN_LOCK}::BIGINT)`;
-    const rows = await tx.$queryRaw<JobRow[]>(Prisma.sql`
+  return db.transaction(async (tx) => {
+    await tx.execute(sql`SELECT pg_advisory_xact_lock(${TURN_LOCK}::BIGINT)`);
+    const rows = await tx.query(sql<JobRow>`
       WITH RECURSIVE waiting AS (
         (
           SELECT workspace_id, key_id FROM job WHERE state = 'queued' AND model = ${replica.model}
@@ -82,10 +83,10 @@ export function takeQueued(
       RETURNING ${JOB_COLUMNS}`);
     const [row] = rows;
     if (row)
-      await tx.$executeRaw`
+      await tx.execute(sql`
         INSERT INTO turn (workspace_id, begun_at)
         VALUES (${row.workspaceId}, clock_timestamp()), (${row.keyId}, clock_timestamp())
-        ON CONFLICT (workspace_id) DO UPDATE SET begun_at = excluded.begun_at`;
+        ON CONFLICT (workspace_id) DO UPDATE SET begun_at = excluded.begun_at`);
     return row;
   });
 }

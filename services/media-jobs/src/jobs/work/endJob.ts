@@ -1,5 +1,4 @@
-import type { MediaEnding } from '../../money/toMediaEvent.ts';
-import { toMediaEvent } from '../../money/toMediaEvent.ts';
+import { type MediaEnding, toMediaEvent } from '../../money/toMediaEvent.ts';
 import type { JobErrorCode, StoredOutput } from '../../terms/job.ts';
 import type { JobDependencies } from '../dependencies.ts';
 import { fromHoldJson, type JobRow } from '../table/jobRow.ts';
