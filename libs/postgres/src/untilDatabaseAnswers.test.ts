@@ -19,7 +19,7 @@ afterAll(async () => {
 const addressOf = (port: number, database = 'postgres'): string =>
   `postgresql://postgres@127.0.0.1:${port}/${database}`;
 
-/** What was said, and how it is told of the first word. */
+/** Collects the lines, and resolves at the first one. */
 function hear(): { said: string[]; say: (line: string) => void; first: Promise<void> } {
   const said: string[] = [];
   const { promise: first, resolve } = Promise.withResolvers<void>();

@@ -39,7 +39,7 @@ export async function registerAKey(auth: TestAuth, changes: { workspace_id?: str
   return { apiKey, workspaceId, registration, keyId: String(body.key_id) };
 }
 
-/** What other services are told about a key. */
+/** The record of a key for other services. */
 export async function verify(auth: TestAuth, apiKey: string) {
   const { status, body } = await auth.callInternal('POST', '/internal/keys/verify', {
     key_sha256: toKeySha256(apiKey),

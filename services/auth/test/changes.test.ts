@@ -168,7 +168,7 @@ describe('a change that the router is not told of', () => {
     const { apiKey, keyId } = await registerAKey(auth, { workspace_id: workspaceId });
     const request = toRequest({ keyId, workspaceId, body });
     const wasBefore = (await verify(auth, apiKey)).key;
-    // What is announced stands in the database already, for whoever asks because of it.
+    // The database has a change before its announcement, so that a reader of the announcement finds the change.
     let whenTold: unknown;
     auth.answerAnnouncements(async (_req, res) => {
       whenTold = (await verify(auth, apiKey)).key;

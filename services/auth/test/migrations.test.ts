@@ -81,7 +81,7 @@ it('keeps all keys and a rotation that is under way, and the version before goes
       { keyId: 'key_newer', expiresAt: endsAt },
       { keyId: 'key_newer', expiresAt: null },
     ]);
-    // Of a rotated key the version before finds the newer secret alone.
+    // The version before finds the newer secret of a rotated key only.
     const found = await db.$queryRaw`
       SELECT key_id FROM api_key WHERE stored_hash IN (${hashOf(newest)}, ${hashOf(secrets.newer)})`;
     expect(found).toEqual([{ key_id: 'key_newer' }]);

@@ -126,7 +126,7 @@ it('creates a workspace once, and changes none that is there', async () => {
 });
 
 const endOld = (keyId: string) => auth.callInternal('POST', `/internal/keys/${keyId}/end-old-secret`);
-/** What the gate and look-ups are told of a secret. */
+/** The answers of the gate and of look-ups for a secret. */
 const recordOf = async (apiKey: string) => (await verify(auth, apiKey)).key;
 
 it('rotates a key: both secrets are one key, each known by its own end, and the old one ends after the grace', async () => {

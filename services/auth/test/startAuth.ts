@@ -35,7 +35,7 @@ export interface TestAuth {
   getPublic(path: string, authorization?: string, headers?: Record<string, string>): Promise<Answer>;
   /** A call on the internal listener with a valid token for auth, or the headers given instead. */
   callInternal(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** What the router was told, in order. */
+  /** Calls to the router, in order. */
   announced: string[];
   /** How the router answers to what it is told. */
   answerAnnouncements(listener: RequestListener): void;

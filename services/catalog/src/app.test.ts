@@ -84,7 +84,7 @@ const readyBody = {
   supported_parameters: ['max_tokens', 'temperature'],
   supported_sampling_parameters: ['temperature'],
 };
-/** What a media model has beside the seven prices: it is not free for having none among them. */
+/** Fields of a media model beside the seven prices. The zeros in those prices do not make the model free. */
 const painter = {
   category: 'image',
   output_modalities: ['image'],

@@ -29,7 +29,7 @@ export interface AppDependencies extends ModelsDependencies {
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  // It does not listen before it has a catalog.
+  // The service listens only after it has a catalog.
   readinessChecks: {},
 });
 

@@ -2,7 +2,7 @@ import { createLogger, type Logger } from '@turnpike/logging/createLogger';
 
 export interface TestLog {
   log: Logger;
-  /** What was logged as an error so far, the fields of each entry. */
+  /** Fields of each error that the service has logged. */
   errors(): Record<string, unknown>[];
 }
 

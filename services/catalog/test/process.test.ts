@@ -89,7 +89,7 @@ async function environment(): Promise<Record<string, string>> {
     AUTH_INTERNAL_URL: auth.url,
     ROUTER_INTERNAL_URL: router.url,
     MEDIA_INTERNAL_URL: router.url,
-    // Nobody listens: the limits are not shared then.
+    // No edge listens there, so the limits are not shared.
     REDIS_URL: 'redis://127.0.0.1:1',
   };
 }
@@ -120,7 +120,7 @@ it('serves the file’s catalog, follows its changes, and ends in order when tol
 
   const headers = { authorization: `Bearer ${auth.issueKey()}` };
   const list = () => fetch(`http://127.0.0.1:${env.PORT}/v1/models`, { headers });
-  // It serves before it has heard from the router.
+  // The catalog serves before its first answer of the router.
   await until('the list to be served', async () => (await list()).status === 200);
   expect(await (await list()).json()).toMatchObject({ object: 'list', data: [{ id: 'small-chat', is_ready: true }] });
 

@@ -41,7 +41,7 @@ const REPORT_STATEMENT_TIMEOUT_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 /** Adding up the books reads the rows of open hours; before anything is sealed, every row. */
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
-/** Of a run, so that the books are added up in it as well. */
+/** Part of a run for sealing. The rest of the run adds up the books. */
 const SEALING_TIME_MS = 6 * 60 * 1000;
 /** In the region: the alert `BooksNotChecked` goes by it. */
 const RECONCILE_INTERVAL_MS = 60 * 60 * 1000;

@@ -57,7 +57,7 @@ const sharesOf = (some: EventLogConsumer[]): number[] => some.map((reader) => re
 const untilShares = (some: EventLogConsumer[], expected: number[]): Promise<true> =>
   until(`shares of ${expected}`, () => JSON.stringify(sharesOf(some)) === JSON.stringify(expected));
 
-/** As many calls, spread over all partitions. */
+/** Makes some calls, spread over all partitions. */
 async function append(count: number): Promise<UsageRecorded[]> {
   const events = Array.from({ length: count }, () => aUsageRecorded());
   await producer.append(
@@ -149,7 +149,7 @@ describeWithKafka('ledgers that share a topic of Kafka', () => {
     })();
     await untilShares([reader], [6]);
     await expectWithin(TAKEN_OVER_MS + BUSY_MS, untilRecorded(await append(100)));
-    // By now nobody is waited for.
+    // The ledger waits for no reader by now.
     await expectWithin(BUSY_MS, untilRecorded(await append(100)));
     expect(reader.partitions()).toBe(6);
     stop.abort();

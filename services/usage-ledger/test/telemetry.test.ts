@@ -37,7 +37,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
     await producer.close();
     while ((await service.consumer.lag()) > 0n) await delay(10);
 
-    // It counts once the database has said that it is done, which others may know before.
+    // The counter rises after the database's answer, so other readers may see the row before.
     const scrape = () => scrapeMetrics(`${service.internalUrl}/metrics`);
     while ((await scrape()).get('turnpike_record_batch_seconds_count') !== 1) await delay(10);
     const samples = await scrape();

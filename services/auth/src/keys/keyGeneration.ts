@@ -3,6 +3,6 @@ export interface KeyGeneration {
   keyId: string;
   workspaceId: string;
   generation: number;
-  /** Of a change of the key's status: what it is now. */
+  /** New status, after a change of the key's status. */
   status?: 'active' | 'blocked' | 'revoked';
 }

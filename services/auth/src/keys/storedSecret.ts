@@ -29,7 +29,7 @@ export async function storeSecret(
   return current;
 }
 
-/** What a failure to keep a secret or its key means. */
+/** Maps a failure to store a secret or its key to a fault. */
 export function toStoreFault(error: unknown): unknown {
   switch (sqlStateOf(error)) {
     case '23505': // unique violation: two registrations of one key at the same moment: one of them comes second

@@ -20,9 +20,9 @@ const modelSchema = z.strictObject({
   quantization: quantization.default('unknown'),
   context_length: tokens,
   max_output_length: tokens,
-  /** Of a model that is billed by tokens. */
+  /** Prices of a model that is billed by tokens. */
   pricing: pricingSchema.optional(),
-  /** Of a media model. One without a price is listed and not run: it is never free by being forgotten. */
+  /** Price of a media model. A media model without a price is listed and never runs. */
   billing_unit,
   unit_price: priceSchema.optional(),
   capabilities,

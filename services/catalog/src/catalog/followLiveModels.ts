@@ -10,7 +10,7 @@ const FIRST_POLL_MS = 250;
 const TIMEOUT_MS = 1_000;
 
 export interface LiveModelFollower {
-  /** What is served as of the last looks; undefined until the router was reached once. */
+  /** Models that engines serve, by the last answers of the router. Undefined until the router answers once. */
   current(): LiveModels | undefined;
   close(): Promise<void>;
 }

@@ -25,7 +25,7 @@ const outlineModelSchema = z.object({
 });
 export type OutlineModel = z.output<typeof outlineModelSchema>;
 
-/** As much of a file as can be read: malformed parts count as absent, since the file's schema reports them. */
+/** Reads the readable parts of a file. Malformed parts count as absent, because the file's schema reports them. */
 export const outlineSchema = z
   .object({ region: text, models: z.array(outlineModelSchema.catch(outlineModelSchema.parse({}))).catch([]) })
   .catch({ region: undefined, models: [] });

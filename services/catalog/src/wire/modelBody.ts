@@ -33,7 +33,7 @@ export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean
 /** Tool support has two labels, of which readers of catalogs look for either (specification, Model entry). */
 const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools', 'tool_use'] : [feature]);
 
-/** What the entry of a media model has beside the seven prices. */
+/** Fields of a media model's entry beside the seven prices. */
 function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' | 'unit_price' | 'capabilities'> {
   if (!media) return {};
   const { sizes, seconds, fps, steps, voices, voiceAliases, languages, ...can } = media.capabilities;

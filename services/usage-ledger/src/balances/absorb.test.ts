@@ -194,7 +194,7 @@ it.each([1, 2, 3])('is of one state of the books while many write: run %i', asyn
     let lastSeq = 0;
     while (writers > 0) {
       const answer = await ask(workspaceId, { month: '2026-09', callIds });
-      // Whoever asks later sees no earlier state.
+      // A later question sees no earlier state.
       expect(answer.seq).toBeGreaterThanOrEqual(lastSeq);
       lastSeq = answer.seq;
       answers.push(answer);
@@ -207,7 +207,7 @@ it.each([1, 2, 3])('is of one state of the books while many write: run %i', asyn
   const chargesOf = (some: UsageRecorded[]): bigint => some.reduce((sum, call) => sum + call.chargeNanoUsd, 0n);
   const recordedIn = ({ finalCallIds }: AbsorbedWorkspace): UsageRecorded[] =>
     finalCallIds.map((id) => byId.get(id) as UsageRecorded);
-  /** What was credited, if exactly the calls that an answer calls final are in its sums. */
+  /** Credited amount, if the sums contain exactly the calls that the answer calls final. */
   const creditedIn = (answer: AbsorbedWorkspace): bigint => answer.leftNanoUsd + chargesOf(recordedIn(answer));
   for (const answer of answers) {
     const { spentNanoUsdByKey, spentNanoUsdByMonth } = answer;
@@ -220,7 +220,7 @@ it.each([1, 2, 3])('is of one state of the books while many write: run %i', asyn
         chargesOf(recorded.filter((call) => new Date(call.startedAtMs).toISOString().startsWith(month))),
       );
   }
-  // Of two answers the one of the higher number contains the other; of one number they are the same.
+  // The answer of the higher number contains the other. Answers of one number are the same.
   const inOrder = answers.toSorted((a, b) => a.seq - b.seq);
   for (const [index, later] of inOrder.entries()) {
     const earlier = inOrder[index - 1];

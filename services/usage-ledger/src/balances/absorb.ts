@@ -4,14 +4,14 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import { type AbsorbedRow, type AskedWorkspace, statements } from '../database/statements.ts';
 
-/** What the ledger has of a workspace. */
+/** Sums of a workspace, and the calls that they contain. */
 export interface AbsorbedWorkspace {
   workspaceId: string;
   /** Counts the transactions that changed its sums: within one timeline, sums of a higher one contain those of a lower one. */
   seq: number;
   /** Credited less recorded. */
   leftNanoUsd: NanoUsd;
-  /** By `YYYY-MM`: the month asked for, later ones, and those of the calls that are recorded. */
+  /** Sums by `YYYY-MM`: the month asked for, later ones, and those of the recorded calls. */
   spentNanoUsdByMonth: Map<string, NanoUsd>;
   /** The keys asked for, and those of the calls that are recorded. */
   spentNanoUsdByKey: Map<string, NanoUsd>;

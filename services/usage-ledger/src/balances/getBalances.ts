@@ -2,7 +2,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Db } from '../database/createDb.ts';
 import { statements } from '../database/statements.ts';
 
-/** What a workspace was given and what it has spent, all of one instant. */
+/** Credits and charges of a workspace, of one instant. */
 export interface Balances {
   creditedNanoUsd: NanoUsd;
   spentNanoUsd: NanoUsd;

@@ -315,7 +315,7 @@ it('halves a batch that takes longer than its deadline until it is recorded, and
   const partition = aPartition(hasty);
   const slow = Array.from({ length: 12 }, () => aUsageRecorded({ model: 'slow' }));
   let attempts = 0;
-  // As the event log does: from where the offset stands, which a former attempt may have moved.
+  // The event log reads from the stored offset too, which an earlier attempt may have moved.
   await until('all to be recorded', async () => {
     attempts += 1;
     const place = { topic: usageRecorded.topic, partition: partition.partition };

@@ -13,7 +13,7 @@ import { AheadOfTime, type ReadContext, readUsageEvent, UnreadableRecord } from 
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
 
 export interface BatchContext extends Pick<ReadContext, 'region'> {
-  /** By this process' clock. */
+  /** Time by this process' clock. */
   now: Date;
   topic: string;
   log: Logger;

@@ -30,11 +30,11 @@ export const binaryArray = {
   boolean: toArrays(fixed<boolean>(16, 1, (array, value, at) => array.writeUInt8(Number(value), at))),
   int: toArrays(fixed<number>(23, 4, (array, value, at) => array.writeInt32BE(value, at))),
   bigint: toArrays(fixed<bigint>(20, 8, (array, value, at) => array.writeBigInt64BE(value, at))),
-  /** Of instants in whole milliseconds of Unix. */
+  /** Arrays of instants, as whole milliseconds of Unix. */
   timestamptz: toArrays(
     fixed<number>(1184, 8, (array, ms, at) => array.writeBigInt64BE(BigInt(ms - POSTGRES_EPOCH_MS) * 1_000n, at)),
   ),
-  /** Of UUIDs as text. */
+  /** Arrays of UUIDs, as text. */
   uuid: toArrays(fixed<string>(2950, 16, (array, value, at) => array.write(value.replaceAll('-', ''), at, 'hex'))),
   text: toArrays<string>({
     oid: 25,

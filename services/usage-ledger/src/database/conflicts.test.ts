@@ -28,7 +28,7 @@ it.each(['40001', '40P01'])('sums exactly though some transactions fail with %s'
   // Five in all: were they all of one delivery, it would still not give up.
   await failAt((number) => `${number} IN (2, 9, 16, 23, 30)`, sqlState);
   const [keyId, workspaceId] = [`key_${randomUUID()}`, `ws_${randomUUID()}`];
-  // As many at once as there are connections: none waits for one.
+  // Each writer has a connection of its own.
   const writers = Array.from({ length: TEST_CONNECTIONS }, async () => {
     for (let nth = 0; nth < 40 / TEST_CONNECTIONS; nth += 1)
       await aPartition(ledger.db).deliver([aUsageRecorded({ keyId, workspaceId })]);

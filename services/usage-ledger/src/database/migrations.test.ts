@@ -219,7 +219,7 @@ it('keeps the rows, hashes and archived months of a database of before media, an
       reason, prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
       modality, billing_unit, is_stream, started_at, ended_at, recorded_at), 0) AS hash FROM usage_request ORDER BY call_id`;
   const [, hashBefore] = await hashed();
-  // As archive_usage_month of then did.
+  // The archive_usage_month of that version did the same.
   await db.$executeRaw`ALTER TABLE usage_request DETACH PARTITION usage_request_2026_03`;
   await db.$executeRaw`ALTER TABLE usage_request_2026_03 RENAME TO usage_request_2026_03_archived`;
   await ensureUsagePartitions(db, [new Date(march)]);

@@ -4,7 +4,7 @@ import { aPartition, openTestLedger, type TestLedger } from '../../test/openTest
 import { addCredit } from '../credits/addCredit.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 
-// What the database lets the role do that the service works with.
+// Rights of the service's role in the database.
 
 const settled = aUsageRecorded({ startedAtMs: Date.UTC(2026, 9, 10) });
 const BOOKS = [

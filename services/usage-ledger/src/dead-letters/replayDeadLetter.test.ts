@@ -77,7 +77,7 @@ it('reads on past 100 poison events of 10,000, keeps them, and has all 10,000 on
   expect(await rows()).toBe(10_000);
   expect(await countDeadLetters(ledger.db)).toBe(0);
   expect((await spent())?.toFixed()).toBe(String((EVENTS * (EVENTS - 1)) / 2));
-  // What came stays as it came, beside what it was repaired to.
+  // The original bytes stay beside the repaired ones.
   const [first] = letters;
   const kept = await findDeadLetter(ledger.db, first?.id ?? 0n);
   expect(kept).toMatchObject({ bytes: first?.bytes, replayedAt: expect.any(Date) });

@@ -65,7 +65,7 @@ async function settle(
   { id, repaired, read }: { id: bigint; repaired: Buffer | undefined; read: Reading },
 ): Promise<ReplayOutcome | undefined> {
   const reason = 'reason' in read ? read.reason : null;
-  // It is the repair's, which is not kept.
+  // The reason belongs to the repair, and the ledger keeps no repair that it cannot read.
   if (reason !== null && repaired) return { id, reason };
   // First, so that two who replay the same letter take turns, and the second finds that it does not wait any more.
   const waited = await tx.execute(

@@ -21,7 +21,7 @@ const LOG: UsageRecorded[] = Array.from({ length: 12 }, (_, n) => {
   return [[known], [known, unknown], [unknown]][n % 3] ?? [];
 }).flat();
 
-/** What each call ends as, however its events come. */
+/** The final ending of each call, in any order of its events. */
 const FINAL = new Map(
   LOG.toSorted((a, b) => Number(a.status !== 'unknown') - Number(b.status !== 'unknown')).map((event) => [
     event.callId,

@@ -15,7 +15,7 @@ export class AheadOfTime extends UnreadableRecord {
 export interface ReadContext {
   /** Region of this stack: no other's calls belong here. */
   region: UsageRecorded['region'];
-  /** By the database's clock, which all replicas share. */
+  /** Time by the database's clock, which all replicas share. */
   now: Date;
 }
 

@@ -21,7 +21,7 @@ export interface UsageSums {
   cachedPromptTokens: bigint;
   completionTokens: bigint;
   chargeNanoUsd: NanoUsd;
-  /** What was measured of media; null where nothing of the kind was called, or where it is not all of one billing unit. */
+  /** Measured units of media. Null without media calls, and for calls of several billing units. */
   units: MeasuredUnits | null;
 }
 
@@ -43,7 +43,7 @@ export interface UsageGroup extends UsageSums {
 
 export interface UsageReport {
   totals: UsageSums;
-  /** By time, then by model and modality. */
+  /** Groups by time, then by model and modality. */
   groups: UsageGroup[];
 }
 
@@ -56,7 +56,7 @@ type SumsRow = Record<Exclude<keyof UsageSums, 'units'>, string> &
   };
 
 /**
- * What a key used in a range, in all and by group: one look at its hourly sums, so the totals are the sum of the groups.
+ * Sums a key's usage in a range, in all and by group. One statement reads the hourly sums, so the totals are the sum of the groups.
  * Calls belong to the hour they were admitted in. Gives `limit` groups at most. Grouped by nothing, all calls are one
  * group, and so are none.
  */

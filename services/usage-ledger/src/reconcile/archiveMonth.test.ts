@@ -29,7 +29,7 @@ async function findDifferences(workspaceId?: string): Promise<string[]> {
   return checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name);
 }
 
-/** As the superuser can: triggers do not hold who turns them off. */
+/** Changes a row as a superuser can, with triggers turned off. */
 async function tamper(sql: string, ...values: unknown[]): Promise<void> {
   await ledger.ownerDb.$transaction(async (tx) => {
     await tx.$executeRawUnsafe('ALTER TABLE usage_request DISABLE TRIGGER USER');
@@ -47,7 +47,7 @@ it('agrees after a sealed month was archived, and after it was put back; a late 
   const [first] = events;
   const { workspaceId } = first;
   await deliver(...events, aUsageRecorded({ workspaceId }));
-  // Of another month by its id than by its begin.
+  // The call's id and its begin lie in different months.
   await deliver(aUsageRecorded({ workspaceId, startedAtMs, callId: aUsageRecorded().callId }));
   const archive = () => ledger.ownerDb.$executeRaw`SELECT archive_usage_month('2026-03-01')`;
   await expect(archive()).rejects.toThrow('not sealed');

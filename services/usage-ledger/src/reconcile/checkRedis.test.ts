@@ -34,7 +34,7 @@ function aRedis(workspaceId: string, { calls = [] as PendingCall[], pages = 1 } 
     keyError: 0n,
     timelinesBehind: 0,
     reloads: 0,
-    /** What happens between its reading and the ledger's. */
+    /** Runs between the reading of Redis and that of the ledger. */
     beforeAnswer: async () => {},
     loseWallet() {
       sums = { timeline: null, seq: null, left_nano_usd: null };

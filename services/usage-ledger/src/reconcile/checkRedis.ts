@@ -77,7 +77,7 @@ async function compareAtOnePlace(
   }
 }
 
-/** What is different stays so, whatever else there is. */
+/** True once a check differs, or all are equal. A difference is final. */
 const isDecided = (sums: Check[]): boolean =>
   sums.some(({ verdict }) => verdict === 'different') || sums.every(({ verdict }) => verdict === 'equal');
 

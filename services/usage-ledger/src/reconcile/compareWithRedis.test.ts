@@ -17,7 +17,7 @@ const aCall = (fields: Partial<RedisCounters['calls'][number]> = {}): RedisCount
 });
 const pending = { held_nano_usd: 5n, ended_nano_usd: 3n };
 const at = (seq: number, spent: bigint) => ({ timeline: 2, seq, spent_nano_usd: spent });
-/** Of a workspace with a call under way and one that has ended, at place 7 of timeline 2. */
+/** Counters of a workspace with a pending call and an ended one, at place 7 of timeline 2. */
 const redis = (fields: Partial<RedisCounters> = {}): RedisCounters => ({
   now_ms: 0,
   mark: 'm',

@@ -29,7 +29,7 @@ export function comparePending(counters: RedisCounters): Check[] {
 const sumOf = (calls: Calls, kind: Calls[number]['kind']): bigint =>
   calls.filter((call) => call.kind === kind).reduce((sum, call) => sum + call.amount_nano_usd, 0n);
 
-/** What was posted to a workspace's wallet after the places that Redis stands at. */
+/** Postings to a workspace's wallet after the places of Redis. */
 export interface PostedSince {
   /** After the wallet's place; undefined where postings have no place yet. */
   walletNanoUsd: bigint | undefined;

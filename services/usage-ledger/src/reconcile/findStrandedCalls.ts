@@ -23,7 +23,7 @@ interface Found {
   heard: string[];
 }
 
-/** Of the pending calls of a workspace, those that are stranded. */
+/** Finds the stranded calls among the pending calls of a workspace. */
 export async function findStrandedCalls(
   db: Db,
   workspaceId: string,

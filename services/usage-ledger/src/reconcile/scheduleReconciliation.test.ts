@@ -19,7 +19,7 @@ const report: WorkspaceReport = {
 
 const anInterval = () => ledger.db.$executeRaw`UPDATE reconciliation SET started_at = started_at - INTERVAL '1 hour'`;
 
-/** What a schedule logs, counts and shows. */
+/** Logs, counts and gauges of a schedule. */
 function aWitness() {
   const seen = { counted: 0, alerts: [] as object[], readGauge: async (): Promise<number> => Number.NaN };
   const log = Object.create(silentLog, {

@@ -42,7 +42,7 @@ async function findDifferences({
   return [...new Set(checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name))].sort();
 }
 
-/** As the superuser can: triggers do not hold who turns them off. */
+/** Changes a sealed row as a superuser can, with triggers turned off. */
 async function tamper(sql: string, ...values: unknown[]): Promise<void> {
   await ledger.ownerDb.$transaction(async (tx) => {
     for (const table of ['usage_request', 'posting'])

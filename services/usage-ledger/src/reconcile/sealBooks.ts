@@ -28,7 +28,7 @@ export async function sealBooks(db: Db, { listPrices, timeMs, signal }: SealOpti
   await db.execute(sql`SELECT begin_sealing(${until.toISOString()}::TIMESTAMPTZ)`);
   const since = await readHoursBefore(db);
   const parts = splitHours({ since, until }, await readHourSizes(db, since), CALLS_AT_ONCE);
-  // Where no hour has come to its end since, amendments may have.
+  // Amendments may have come although no hour has ended since.
   for (const part of parts.length > 0 ? parts : [{ since: until, until }]) {
     if (isOver()) return;
     const prices = toPricesJson(await listPrices(db, part));
@@ -42,7 +42,7 @@ export async function sealBooks(db: Db, { listPrices, timeMs, signal }: SealOpti
   }
 }
 
-/** Where open hours begin: those before it are sealed. */
+/** Reads the begin of open hours. Earlier hours are sealed. */
 export async function readHoursBefore(db: Queryable): Promise<Date> {
   const [row] = await db.query(sql<{ hoursBefore: Date }>`SELECT hours_before AS "hoursBefore" FROM sealing`);
   return row?.hoursBefore ?? FIRST_HOUR;
@@ -55,7 +55,7 @@ async function findLastHour(db: Db): Promise<Date> {
   return row?.hour ?? FIRST_HOUR;
 }
 
-/** By the hourly sums, which is near enough: it only says how much is added up at once. */
+/** Reads the size of each hour from the hourly sums. The size only decides how much one statement adds up. */
 const readHourSizes = (db: Db, since: Date): Promise<HourSize[]> =>
   db.query(sql<HourSize>`
     SELECT hour, sum(requests)::FLOAT AS calls FROM key_hour_total

@@ -35,7 +35,7 @@ const silence = (routerId: string, seconds: number): Promise<unknown> =>
     .$executeRaw`UPDATE router SET heard_at = heard_at - make_interval(secs => ${seconds}) WHERE router_id = ${routerId}`;
 
 const standing = () => readRecoveryStanding(ledger.db);
-/** Of each router: its state, for how many whole seconds, and whether that is too long. */
+/** Each router's state, for how many whole seconds, and whether that is too long. */
 async function routersNow() {
   const { routers } = await standing();
   return Object.fromEntries(

@@ -33,7 +33,7 @@ interface GateStanding {
   forMs: number;
   /** Routers that are heard and see this Redis. */
   seenBy: number;
-  /** Of the routers that are heard, those that have not put back: waited for, and fenced once it is open. */
+  /** Reporting routers that have not put back. The gate waits for them, and fences them once it is open. */
   waitsFor: string[];
 }
 
@@ -43,7 +43,7 @@ export interface RecoveryStanding {
   routers: RouterStanding[];
   /** How long no router has admitted a call of some shard; 0 where one does of each, null where none is heard. */
   closedMs: number | null;
-  /** Of the database; null before the event log was first read to its end. */
+  /** Timelines of the database and of the last reading of the event log to its end. Null before the first reading. */
   timeline: number;
   caughtUpWith: number | null;
 }
@@ -67,7 +67,7 @@ interface KnownServer {
   openedMsAgo: number | null;
 }
 
-/** What the reports have told, and since when, all of one instant. */
+/** All reports and their times, of one instant. */
 interface KnownRecovery extends Pick<RecoveryStanding, 'now' | 'timeline' | 'caughtUpWith'> {
   routers: KnownRouter[];
   servers: KnownServer[];

@@ -39,7 +39,7 @@ export interface Judgement {
   move: GateMove | undefined;
 }
 
-/** What is lost is admitted again within 5 s: so long the routers have, and two seconds are for everything else. */
+/** Time for the routers. Lost calls are admitted again within 5 s, and two seconds are for everything else. */
 export const LONGEST_WAIT_MS = 3_000;
 /** So long a few routers may hold on to the Redis that is open while most see another. */
 const HELD_BY_FEW_MS = 2_000;
@@ -81,7 +81,7 @@ export function judgeGate(
   return isFirst && hasAny && isDue && hasBalances ? { ...asItIs, move: { kind: 'opened', fenced: waitsFor } } : asItIs;
 }
 
-/** Nobody can count in a Redis that nobody has put back into, however many see it. */
+/** No router counts in a Redis before a router has put back into it, however many see it. */
 const isContender = ({ mark }: RedisServer, routers: ReportedRouter[]): boolean =>
   routers.some(({ putBackMark }) => putBackMark === mark);
 

@@ -168,7 +168,7 @@ it('keeps a stranger out and the region open, and tells of it once', async () =>
   expect(logged.filter(({ level }) => level === 'error')).toEqual([
     expect.objectContaining({ redisId: REDIS_B, routerId: 'r3', message: expect.stringMatching('ALERT') }),
   ]);
-  // It empties its Redis again and again: that is nobody else's.
+  // The router empties its own Redis again and again, which changes no other Redis.
   expect(await report('r3', { ...inB, missingMark: stranger.mark })).toMatchObject({ isOpen: false, isStranger: true });
   expect(await report('r1', { putBackMark: mark })).toMatchObject({ isOpen: true });
 });
@@ -224,7 +224,7 @@ it('gives those who counted in a Redis that is emptied the time to hear of it, b
   for (const routerId of ['r1', 'r2']) await report(routerId, { putBackMark: mark });
   const emptied = await report('r1', { missingMark: mark });
   expect(emptied).toMatchObject({ isOpen: false, isToBeSet: true });
-  // Nobody has put back into the one that most see, yet.
+  // No router has put back into the Redis that most see, yet.
   expect(await report('r3', inB)).toMatchObject({ isOpen: false, waitsFor: ['r1', 'r2'] });
   for (const routerId of ['r1', 'r2']) await report(routerId, { putBackMark: emptied.mark });
   await silence(3);

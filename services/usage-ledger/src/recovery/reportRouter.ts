@@ -11,10 +11,10 @@ export interface RouterReport extends ReportedRouter {
   missingMark: string | null;
 }
 
-/** What a router is told of the gate on the Redis that it sees. */
+/** Answer to a router about the gate on the Redis that it sees. */
 export interface GateAnswer {
   redisId: string | null;
-  /** What everything loaded there carries; null where it sees none. */
+  /** Mark of all keys loaded there. Null for a router that sees no Redis. */
   mark: string | null;
   /** This very report brought the mark about: its router puts it there, and nobody else ever does. */
   isToBeSet: boolean;
@@ -39,7 +39,7 @@ const STRANGE_AFTER_MS = LONGEST_WAIT_MS;
  * ([redis-lost.md](../../../../docs/redis-lost.md)). While the gate is open a report waits for no other.
  */
 export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'info' | 'warn' | 'error'> }) {
-  /** By mark, since when a stranger is one, for this process; infinite once it was told of. */
+  /** Time since which each mark is a stranger's, for this process. Infinite after the alert. */
   const strangeSince = new Map<string, number>();
 
   function hasBeenStrangeForLong(mark: string): boolean {

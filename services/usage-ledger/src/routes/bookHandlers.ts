@@ -21,7 +21,7 @@ export interface BookHandlerDependencies {
   log: Logger;
   db: Db;
   lookUpDb: Db;
-  /** Has the gate count a workspace's credits of now; throws `gate_not_told`. */
+  /** Makes the gate count a workspace's present credits. Throws `gate_not_told`. */
   announceCredit: (workspaceId: string) => Promise<void>;
   /** Checks the books of one workspace, or of all. */
   reconcile: Reconcile;

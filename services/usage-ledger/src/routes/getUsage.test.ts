@@ -58,7 +58,7 @@ const none = {
   units_consumed: null,
   total_spend: 0,
 };
-/** What one call of `aUsageRecorded` adds up to. */
+/** Sums of one call of `aUsageRecorded`. */
 const one = {
   ...none,
   requests: 1,

@@ -17,7 +17,7 @@ export interface RouterHandlerDependencies {
   /** A pool of its own: a region recovers however much else there is to do. */
   reportDb: Db;
   log: Logger;
-  /** Where the embedded event log is kept; undefined where the stack has a broker. */
+  /** Store of the embedded event log. Undefined in a stack with a broker. */
   store: EventLogStore | undefined;
 }
 
@@ -26,7 +26,7 @@ type RouterHandlers = Pick<
   'absorb' | 'reportRouter' | 'removeRouter' | 'appendEvents'
 >;
 
-/** What routers ask, report and hand over. */
+/** Questions, reports and events of routers. */
 export function createRouterHandlers({ reportDb, balancesDb, recordedDb, log, store }: RouterHandlerDependencies) {
   const reportRouter = createReportRouter({ db: reportDb, log });
   return {

@@ -10,7 +10,7 @@ export const toBalancesBody = (balances: Balances) => ({
   keys: toAmountsBody(balances.spentNanoUsdByKey),
 });
 
-/** What the gate takes over. */
+/** Sums that Redis takes over. */
 export const toAbsorbedBody = ({ timeline, workspaces }: Absorbed) => ({
   timeline,
   workspaces: workspaces.map((workspace) => ({
