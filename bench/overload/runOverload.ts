@@ -3,9 +3,9 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import type { Attempt } from '../../services/model-router/src/engines/terms/attempt.ts';
-import { createEngineQueue, type EngineQueue } from '../../services/model-router/src/placement/engineQueue.ts';
-import { createPlacer, type Placer } from '../../services/model-router/src/placement/placer.ts';
+import type { Attempt } from '../../services/model-router/src/placement/attempt.ts';
+import { EngineQueue } from '../../services/model-router/src/placement/engineQueue.ts';
+import { Placer } from '../../services/model-router/src/placement/placer.ts';
 import { SimulatedEngine } from '../routing/simulatedEngine.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Arrival } from './workload.ts';
@@ -60,9 +60,9 @@ class OverloadRun {
   constructor(arrivals: readonly Arrival[], isQueued: boolean) {
     this.#arrivals = arrivals;
     const nowMs = (): number => this.#nowMs;
-    this.#placer = createPlacer({ nowMs, random: seededRandom(1) });
+    this.#placer = new Placer({ nowMs, random: seededRandom(1) });
     const metrics = createInferenceMetrics(noTelemetry.meter);
-    if (isQueued) this.#queue = createEngineQueue({ placer: this.#placer, limits: LIMITS, metrics, nowMs });
+    if (isQueued) this.#queue = new EngineQueue({ placer: this.#placer, limits: LIMITS, metrics, nowMs });
     this.#engines = Array.from({ length: ENGINES }, (_, index) => {
       const engine = new SimulatedEngine(`engine-${index + 1}`);
       engine.nowMs = nowMs;
@@ -116,15 +116,16 @@ class OverloadRun {
       return;
     }
     const res = Object.assign(new EventEmitter(), { destroyed: false });
-    void this.#queue.place({ placement, bytes, res }, { findEngines: () => this.#engines }).then((turn) => {
+    const asks = { findEngines: () => this.#engines, mayLeave: () => false, report() {} };
+    void this.#queue.place({ placement, bytes, res, ...asks }).then((turn) => {
       if (turn.kind === 'placed') this.#submit(turn.attempt, outcome);
       else outcome.shedMs = this.#nowMs - arrival.atMs;
     });
   }
 
-  #submit(placed: Attempt<SimulatedEngine>, outcome: Outcome): void {
+  #submit(placed: Attempt, outcome: Outcome): void {
     const { call, atMs } = outcome;
-    placed.engine.submit(call, this.#nowMs, {
+    (placed.engine as SimulatedEngine).submit(call, this.#nowMs, {
       onFirstToken: () => {
         placed.firstEvent();
         outcome.firstTokenMs = this.#nowMs - atMs;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { EngineLoad } from '../../services/model-router/src/engines/engineLoad.ts';
 import { hashPrefix, renderPrefix } from '../../services/model-router/src/engines/promptPrefix.ts';
-import { createPlacer } from '../../services/model-router/src/placement/placer.ts';
+import { Placer } from '../../services/model-router/src/placement/placer.ts';
 import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
+import { anEngine } from '../../services/model-router/test/anEngine.ts';
 
 const ENGINES = 16;
 const PROMPT_BYTES = 102_400;
@@ -15,12 +15,8 @@ const ROUNDS = 6_000;
  * each, on a busy machine as well.
  */
 export function measureDecision(): { prepareUs: number; placeUs: number; sha256Us: number } {
-  const placer = createPlacer();
-  const engines = Array.from({ length: ENGINES }, (_, index) => ({
-    id: `engine-${index + 1}`,
-    load: new EngineLoad(() => performance.now()),
-    tryOut() {},
-  }));
+  const placer = new Placer();
+  const engines = Array.from({ length: ENGINES }, (_, index) => anEngine(`engine-${index + 1}`, { tryOut() {} }));
   const hashesOf = (number: number): number[] => hashPrefix('salt', Buffer.alloc(PROMPT_BYTES, `prompt ${number} `));
   const place = (prefixHashes: number[]): void => {
     const placed = placer.place(engines, {

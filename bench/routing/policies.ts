@@ -1,25 +1,33 @@
-import { EngineLoad } from '../../services/model-router/src/engines/engineLoad.ts';
-import type { Attempt } from '../../services/model-router/src/engines/terms/attempt.ts';
+import { Engine } from '../../services/model-router/src/engines/engine.ts';
+import type { Trial } from '../../services/model-router/src/engines/terms/dialect.ts';
+import type { Attempt } from '../../services/model-router/src/placement/attempt.ts';
 import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
-import {
-  createPlacer,
-  type PlaceableEngine,
-  type Placement,
-} from '../../services/model-router/src/placement/placer.ts';
+import { Placer } from '../../services/model-router/src/placement/placer.ts';
+import type { Placement } from '../../services/model-router/src/placement/queueableCall.ts';
 import { RouterNews } from '../../services/model-router/src/placement/routerNews.ts';
+import { toEngineArguments } from '../../services/model-router/test/anEngine.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
 
-type Placed = Pick<Attempt<SimulatedEngine>, 'engine' | 'firstEvent' | 'end'>;
+type Placed = Pick<Attempt, 'firstEvent' | 'end'> & { engine: SimulatedEngine };
 
 /** Says where a call goes, and hears how it went. */
 export type Policy = (call: Call, engines: readonly SimulatedEngine[]) => Placed | undefined;
 
 /** An engine as one router of several sees it: by its own calls, by what the engine reports and by what other routers tell. */
-interface View extends PlaceableEngine {
-  engine: SimulatedEngine;
-  origin: string;
+class View extends Engine {
+  readonly simulated: SimulatedEngine;
+  toldAtMs: number | undefined;
+
+  constructor(simulated: SimulatedEngine, nowMs: () => number) {
+    super(...toEngineArguments(simulated.id, { nowMs }));
+    this.simulated = simulated;
+  }
+
+  override tryOut(trial: Trial): void {
+    this.simulated.tryOut(trial);
+  }
 }
 
 /** The longest answer that any call asks for: as usual, far more than it gets. */
@@ -49,8 +57,9 @@ export const POLICIES = {
     };
   },
   turnpike: (nowMs: () => number) => {
-    const placer = createPlacer({ nowMs, random: seededRandom(1) });
-    return (call: Call, engines: readonly SimulatedEngine[]) => placer.place(engines, toPlacement(call));
+    const placer = new Placer({ nowMs, random: seededRandom(1) });
+    return (call: Call, engines: readonly SimulatedEngine[]) =>
+      toPlacedOn(placer.place(engines, toPlacement(call)), (engine) => engine as SimulatedEngine);
   },
   /** Routers that share the engines, and the calls in turn. */
   '3 routers': (nowMs: () => number) => toRouters(nowMs, 3),
@@ -117,22 +126,11 @@ function toRouter(
   nowMs: () => number,
   { seed, isTold }: { seed: number; isTold: boolean },
 ): { place: Policy; news: RouterNews } {
-  const views = new Map<SimulatedEngine, View & { toldAtMs: number | undefined }>();
+  const views = new Map<SimulatedEngine, View>();
   const news = new RouterNews(`router-${seed}`, { engines: () => views.values(), nowMs });
-  const placer = createPlacer({
-    nowMs,
-    random: seededRandom(seed),
-    onPlaced: (load, hashes) => news.placed(load, hashes),
-  });
+  const placer = new Placer({ nowMs, random: seededRandom(seed), news });
   const toView = (engine: SimulatedEngine): View => {
-    const known = views.get(engine) ?? {
-      id: engine.id,
-      origin: '',
-      load: new EngineLoad(nowMs),
-      engine,
-      toldAtMs: undefined,
-      tryOut: (trial) => engine.tryOut(trial),
-    };
+    const known = views.get(engine) ?? new View(engine, nowMs);
     views.set(engine, known);
     if (isTold && engine.report && engine.report.atMs !== known.toldAtMs) {
       known.toldAtMs = engine.report.atMs;
@@ -140,18 +138,20 @@ function toRouter(
     }
     return known;
   };
-  const place: Policy = (call, engines) => {
-    const placed = placer.place(engines.map(toView), toPlacement(call));
-    return (
-      placed && {
-        engine: placed.engine.engine,
-        firstEvent: () => placed.firstEvent(),
-        end: (result) => placed.end(result),
-      }
-    );
-  };
+  const place: Policy = (call, engines) =>
+    toPlacedOn(placer.place(engines.map(toView), toPlacement(call)), (engine) => (engine as View).simulated);
   return { place, news };
 }
+
+const toPlacedOn = (
+  placed: Attempt | undefined,
+  toSimulated: (engine: Engine) => SimulatedEngine,
+): Placed | undefined =>
+  placed && {
+    engine: toSimulated(placed.engine),
+    firstEvent: () => placed.firstEvent(),
+    end: (result) => placed.end(result),
+  };
 
 const toPlacement = ({ prefixHashes, promptBytes, estimatedPromptTokens }: Call): Placement => ({
   modelId: 'model',

@@ -1,5 +1,5 @@
-import { NextAttempt } from '../../services/model-router/src/answer/nextAttempt.ts';
 import { RetryBudget } from '../../services/model-router/src/health/retryBudget.ts';
+import { NextAttempt } from '../../services/model-router/src/placement/nextAttempt.ts';
 import type { Policy } from './policies.ts';
 import type { SimulatedEngine, SlowDown } from './simulatedEngine.ts';
 import { type Call, WARM_UP } from './workload.ts';
@@ -46,7 +46,7 @@ export interface RunOptions {
 interface Attempts {
   readonly call: Call;
   readonly arrivedMs: number;
-  readonly next: NextAttempt<SimulatedEngine>;
+  readonly next: NextAttempt;
   hasFailed: boolean;
 }
 
@@ -130,7 +130,7 @@ class FleetRun {
   /** Places a call, and once more by the router's own rules where an engine fails it before its first token. */
   #send(attempts: Attempts): void {
     const { call, arrivedMs } = attempts;
-    const placed = this.#place(call, attempts.next.chooseFrom(this.#engines));
+    const placed = this.#place(call, attempts.next.chooseFrom(this.#engines) as SimulatedEngine[]);
     if (!placed) return;
     const { engine } = placed;
     const failed = (broken: 'refused' | 'reset'): void => {

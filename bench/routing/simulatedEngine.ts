@@ -5,10 +5,10 @@ import { Sequence } from '../../deploy/engine-simulator/src/engine/sequence.ts';
 import { fixedTokens } from '../../deploy/engine-simulator/src/generation/outputPlan.ts';
 import { wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
-import { EngineLoad, type LoadReport } from '../../services/model-router/src/engines/engineLoad.ts';
-import { EngineRoom } from '../../services/model-router/src/engines/engineRoom.ts';
+import { Engine } from '../../services/model-router/src/engines/engine.ts';
 import type { Trial } from '../../services/model-router/src/engines/terms/dialect.ts';
-import type { PlaceableEngine } from '../../services/model-router/src/placement/placer.ts';
+import { toEngineArguments } from '../../services/model-router/test/anEngine.ts';
+import { aReport } from '../../services/model-router/test/aReport.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Call } from './workload.ts';
 
@@ -48,13 +48,7 @@ export interface CallListener {
 }
 
 /** One engine of the engine simulator, its scheduler driven by virtual time. */
-export class SimulatedEngine implements PlaceableEngine {
-  readonly id: string;
-  /** What the router knows of it. */
-  readonly load = new EngineLoad(() => this.nowMs());
-  readonly room = new EngineRoom(ROOM, { load: this.load, nowMs: () => this.nowMs() });
-  /** What it said of itself last. */
-  report: LoadReport | undefined;
+export class SimulatedEngine extends Engine {
   /** Its process is gone: nobody can connect to it. */
   isDead = false;
   /** When something is due there next. */
@@ -69,7 +63,7 @@ export class SimulatedEngine implements PlaceableEngine {
   readonly #calls = new Map<Sequence, { call: EngineCall; listener: CallListener }>();
 
   constructor(id: string, { slowFactor = 1 }: { slowFactor?: number } = {}) {
-    this.id = id;
+    super(...toEngineArguments(id, { room: ROOM, nowMs: () => this.nowMs() }));
     this.#scheduler = new Scheduler(engineSchema.parse({ ...CONFIG, slowFactor }));
   }
 
@@ -122,7 +116,7 @@ export class SimulatedEngine implements PlaceableEngine {
   }
 
   /** Its prompt is words that nobody has said. */
-  tryOut({ promptTokens: length, outputTokens, onFirstEvent, end }: Trial): void {
+  override tryOut({ promptTokens: length, outputTokens, onFirstEvent, end }: Trial): void {
     const someWord = () => wordToken(Math.floor(this.#random() * words.length), { spaced: true });
     const promptTokens = Array.from({ length }, someWord);
     const call = {
@@ -171,9 +165,7 @@ export class SimulatedEngine implements PlaceableEngine {
 
   /** Says of itself how much its cache holds and how many requests it has, as the router reads it every few seconds. */
   say(nowMs: number): void {
-    this.report = { atMs: nowMs, cacheTokens: CONFIG.numKvBlocks * BLOCK_TOKENS, ...this.requests };
-    this.load.take(this.report);
-    this.room.take(this.report);
+    this.takeReport(aReport({ atMs: nowMs, cacheTokens: CONFIG.numKvBlocks * BLOCK_TOKENS, ...this.requests }));
   }
 
   /** Counts what is under way now for so long. */

@@ -5,7 +5,6 @@ import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
 import { OpenStreams } from '../src/answer/openStreams.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
-import { createFleet } from '../src/placement/fleet.ts';
 import { CHAT } from '../src/request/chatRequest.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
@@ -63,7 +62,8 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
 
 /** A house without engines and images, where nobody waits. */
 export const aHouse = (fields: Partial<House> = {}): House => ({
-  fleet: createFleet({ registry: anEngineRegistry(), queue: anEngineQueue() }),
+  engines: anEngineRegistry(),
+  queue: anEngineQueue(),
   streams: new OpenStreams(),
   images: {
     load: async () => {

@@ -1,5 +1,7 @@
-import { Attempt } from '../src/engines/terms/attempt.ts';
-import type { Placement, Placer } from '../src/placement/placer.ts';
+import type { Engine } from '../src/engines/engine.ts';
+import { Attempt } from '../src/placement/attempt.ts';
+import { Placer } from '../src/placement/placer.ts';
+import type { Placement } from '../src/placement/queueableCall.ts';
 
 /** A call of a few words, which no engine has cached. */
 export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({
@@ -14,25 +16,19 @@ export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({
 });
 
 /** Puts every call on the first engine there is, where it counts as it is expected to. */
-export function aFirstPlacer(): Placer {
-  const expectTokens: Placer['expectTokens'] = ({
-    estimatedPromptTokens: promptTokens,
-    maxOutputTokens: outputTokens,
-  }) => ({
-    promptTokens,
-    outputTokens,
-  });
-  return {
-    place([engine], placement) {
-      if (!engine) return undefined;
-      const chosen = { id: engine.id, weight: 1, loadTokens: 0, cachedTokens: 0 };
-      const attempt = new Attempt(engine, { reason: 'only', chosen, candidates: [chosen], promptTokens: 0 });
-      const { keyId, isStream, maxOutputTokens: outputTokens } = placement;
-      attempt.subscribe(
-        engine.load.open({ keyId, hashes: [], promptBytes: 0, uncachedTokens: 0, outputTokens, isStream }),
-      );
-      return attempt;
-    },
-    expectTokens,
-  };
+class FirstPlacer extends Placer {
+  override place([engine]: readonly Engine[], placement: Placement): Attempt | undefined {
+    if (!engine) return undefined;
+    const chosen = { id: engine.id, weight: 1, loadTokens: 0, cachedTokens: 0 };
+    const { keyId, isStream, maxOutputTokens: outputTokens } = placement;
+    const prompt = { keyId, hashes: [], promptBytes: 0, uncachedTokens: 0, outputTokens, isStream };
+    const decision = { engine, reason: 'only' as const, chosen, candidates: [chosen], promptTokens: 0 };
+    return new Attempt(decision, placement, { placer: this, loaded: engine.load.open(prompt) });
+  }
+
+  override expectTokens({ estimatedPromptTokens: promptTokens, maxOutputTokens: outputTokens }: Placement) {
+    return { promptTokens, outputTokens };
+  }
 }
+
+export const aFirstPlacer = (): Placer => new FirstPlacer();

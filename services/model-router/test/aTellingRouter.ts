@@ -1,10 +1,10 @@
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { until } from '@turnpike/test-support/until';
-import { EngineLoad } from '../src/engines/engineLoad.ts';
 import { OUTPUT_TOKEN_WEIGHT } from '../src/engines/terms/limits.ts';
 import { type FollowRoutersOptions, followRouters } from '../src/placement/followRouters.ts';
-import { createPlacer } from '../src/placement/placer.ts';
+import { Placer } from '../src/placement/placer.ts';
 import { RouterNews } from '../src/placement/routerNews.ts';
+import { anEngine } from './anEngine.ts';
 import { aPlacement } from './aPlacement.ts';
 
 /** Hashes of the prompt that every call has. */
@@ -12,10 +12,10 @@ export const HASHES = [1, 2, 3];
 
 /** What a router has that tells others of its calls: one engine, and a call on it. */
 export function aTellingRouter(name: string, shards: FollowRoutersOptions['shards'], log = aSilentLogger()) {
-  const load = new EngineLoad(() => performance.now());
-  const engine = { id: 'engine-1', origin: 'http://engine-1', load, tryOut() {} };
+  const engine = anEngine('engine-1');
+  const { load } = engine;
   const news = new RouterNews(name, { engines: () => [engine] });
-  const placer = createPlacer({ onPlaced: (to, hashes) => news.placed(to, hashes) });
+  const placer = new Placer({ news });
   const following = followRouters({ shards, news, log });
   const place = () => placer.place([engine], aPlacement({ prefixHashes: HASHES }));
   return {

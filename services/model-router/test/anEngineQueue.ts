@@ -1,10 +1,10 @@
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
-import { createEngineQueue, type EngineQueue, type EngineQueueOptions } from '../src/placement/engineQueue.ts';
+import { EngineQueue, type EngineQueueOptions } from '../src/placement/engineQueue.ts';
 import { aFirstPlacer } from './aPlacement.ts';
 
 /** A queue where nobody waits, unless an engine's room is small. */
 export const anEngineQueue = (options: Partial<EngineQueueOptions> = {}): EngineQueue =>
-  createEngineQueue({
+  new EngineQueue({
     placer: aFirstPlacer(),
     limits: {
       maxCalls: 100,

@@ -16,7 +16,7 @@ import { type Simulators, startSimulators } from './startSimulators.ts';
 // Engines are looked at more often.
 hastenPauses(5);
 const { createEngineRegistry } = await import('../src/engines/engineRegistry.ts');
-const { createPlacer } = await import('../src/placement/placer.ts');
+const { Placer } = await import('../src/placement/placer.ts');
 const { serveCall } = await import('./serveCall.ts');
 
 const ENGINES = 3;
@@ -45,7 +45,7 @@ beforeEach(async () => {
   served = await serveCall({
     engines: [],
     registry,
-    placer: createPlacer(),
+    placer: new Placer(),
     nextCall: () => anOpenCall({ callId: randomUUID() }),
   });
   await untilHealthy(ENGINES);

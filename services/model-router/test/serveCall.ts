@@ -9,7 +9,6 @@ import { createToWireError } from '../src/api/inferenceError.ts';
 import type { Engine } from '../src/engines/engine.ts';
 import type { EngineRegistry } from '../src/engines/engineRegistry.ts';
 import type { EngineQueue } from '../src/placement/engineQueue.ts';
-import { createFleet } from '../src/placement/fleet.ts';
 import type { Placer } from '../src/placement/placer.ts';
 import { aCall, aHouse, LONG_TIMEOUTS, RATE_LIMIT } from './aCall.ts';
 import { aChatRequest } from './aChatRequest.ts';
@@ -68,7 +67,8 @@ export async function serveCall({
     response = res;
     const open = nextCall();
     const house = aHouse({
-      fleet: createFleet({ registry, queue }),
+      engines: registry,
+      queue,
       streams,
       timeouts: { ...LONG_TIMEOUTS, ...timeouts },
     });

@@ -1,6 +1,7 @@
 import { dispatchToEngine, type EngineExchange, type EngineListener } from '../engines/dispatchToEngine.ts';
 import { type Engine, servedNameOf } from '../engines/engine.ts';
-import type { Attempt, AttemptFailure } from '../engines/terms/attempt.ts';
+import type { AttemptFailure } from '../engines/terms/attemptResult.ts';
+import type { Attempt } from '../placement/attempt.ts';
 import type { Call } from './call.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -26,7 +27,7 @@ export interface AttemptOptions {
 }
 
 /** Exchanges bytes with the engine of an attempt, and tells it what happens there but the end. */
-export type AttemptOn = (attempt: Attempt<Engine>, options: AttemptOptions) => Promise<AttemptEnd>;
+export type AttemptOn = (attempt: Attempt, options: AttemptOptions) => Promise<AttemptEnd>;
 
 /** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
 export function dispatchCall(

@@ -5,9 +5,10 @@ import type { ImageLoader } from '@turnpike/request-reading/images/createImageLo
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import type { EngineUsage } from '../money/call/toEvent.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
-import type { Fleet } from '../placement/fleet.ts';
+import type { EngineQueue } from '../placement/engineQueue.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { OpenStreams } from './openStreams.ts';
@@ -36,7 +37,8 @@ export interface Call {
 
 /** What all calls are answered with: bound once, at the start of the process. */
 export interface House extends Readonly<AuthErrorOptions> {
-  readonly fleet: Fleet;
+  readonly engines: Pick<EngineRegistry, 'findEngines' | 'isConfigured' | 'fitWindow' | 'report' | 'retries'>;
+  readonly queue: EngineQueue;
   readonly streams: OpenStreams;
   readonly images: ImageLoader;
   readonly countPromptTokens: CountPromptTokens;

@@ -64,7 +64,7 @@ async function aWaitingCall({
     /** Does what the fleet does when it finds that the engine does not answer. */
     leaveOut() {
       isOut = true;
-      for (const { leave } of unheardCalls) leave();
+      for (const unheard of unheardCalls) unheard.leave();
     },
   };
 }
@@ -161,7 +161,7 @@ it('a call leaves no more than one engine', async () => {
   const { client, leaveOut } = await aWaitingCall({ others: [other, third] });
   leaveOut();
   await until('the second engine has it', () => second !== undefined);
-  for (const { leave } of other.engine.unheardCalls) leave();
+  for (const unheard of other.engine.unheardCalls) unheard.leave();
   if (second) begin(second, engineChunks.text('late')).end(engineChunks.ending(3));
   const { text, ended } = await client;
   await until('the stream ends', ended);

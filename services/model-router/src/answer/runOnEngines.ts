@@ -1,18 +1,18 @@
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { Engine } from '../engines/engine.ts';
 import { hashPrefix, renderPrefix } from '../engines/promptPrefix.ts';
-import { type Attempt, type AttemptResult, isWorthRetrying } from '../engines/terms/attempt.ts';
+import { type AttemptResult, isWorthRetrying } from '../engines/terms/attemptResult.ts';
+import type { Attempt } from '../placement/attempt.ts';
 import type { Turn } from '../placement/engineQueue.ts';
-import type { FleetCall } from '../placement/fleet.ts';
-import type { Placement } from '../placement/placer.ts';
+import { FleetCall } from '../placement/fleetCall.ts';
+import { NextAttempt } from '../placement/nextAttempt.ts';
+import type { Placement } from '../placement/queueableCall.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { AttemptEnd, AttemptOn } from './attempt.ts';
 import type { Call, House } from './call.ts';
-import { NextAttempt } from './nextAttempt.ts';
-import { observeAttempt } from './observeAttempt.ts';
 import type { Outcome } from './outcome.ts';
+import { TracedAttempt } from './traceAttempt.ts';
 
 /**
  * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on
@@ -25,23 +25,18 @@ export async function runOnEngines(
   call: Call,
   { attemptOn, res }: { attemptOn: AttemptOn; res: Pick<Response, 'destroyed' | 'once' | 'off'> },
 ): Promise<Outcome> {
-  const { fleet, metrics } = house;
+  const { engines, queue, metrics } = house;
   const { request, model, workspaceId, span } = call;
-  const next = new NextAttempt(fleet.retries);
-  const wanted: FleetCall = {
-    model,
-    workspaceId,
-    placement: toPlacement(call),
-    bytes: bytesOf(request),
-    res,
-    chooseFrom: (able) => next.chooseFrom(able),
-    mayLeave: (engine, able) => next.mayLeave(engine, able),
-  };
+  const next = new NextAttempt(engines.retries);
+  const placement = toPlacement(call);
+  const placed = new FleetCall({ engines, next, model, workspaceId, placement, bytes: bytesOf(request), res });
   let target: string | undefined;
   let fault: EngineFault | KeyBoundFault = { kind: 'no_healthy_engine' };
 
-  async function tryOn(attempt: Attempt<Engine>, number: number): Promise<AttemptEnd> {
-    const { traceparent } = observeAttempt(house, call, attempt);
+  async function tryOn(attempt: Attempt, number: number): Promise<AttemptEnd> {
+    const trace = new TracedAttempt(metrics, call, attempt);
+    attempt.trace = trace;
+    const { traceparent } = trace;
     let end: AttemptEnd | undefined;
     try {
       end = await attemptOn(attempt, { number, traceparent });
@@ -58,8 +53,8 @@ export async function runOnEngines(
   for (let number = 1; ; number += 1) {
     const isFirst = number === 1;
     const beganAt = performance.now();
-    const turn: Turn<Engine> =
-      isFirst || isFull ? await fleet.send(wanted, isFull ? askedAt : undefined) : fleet.sendAgain(wanted);
+    const turn: Turn =
+      isFirst || isFull ? await queue.place(placed, isFull ? askedAt : undefined) : queue.placeAgain(placed);
     waitedMs += performance.now() - beganAt;
     span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(waitedMs) });
     if (turn.kind === 'client_left') return { kind: 'left_in_queue' };

@@ -1,11 +1,11 @@
 import { type Deadline, startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../engines/dispatchToEngine.ts';
-import type { Engine } from '../engines/engine.ts';
-import { type Attempt, type EngineErrorKind, isUntaken } from '../engines/terms/attempt.ts';
+import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
+import type { Attempt, AttemptExchange } from '../placement/attempt.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
-import type { ClientStream } from './chunks/clientStream.ts';
+import type { ClientStream, StreamReader } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd } from './chunks/engineStream.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 import { ENGINE_FAILED } from './outcome.ts';
@@ -27,11 +27,11 @@ interface Stream {
 }
 
 /** One attempt at a stream: the exchange with one engine, event by event, up to the last one before its end. */
-export class StreamAttempt {
+export class StreamAttempt implements AttemptExchange, StreamReader {
   readonly #house: House;
   readonly #call: Call;
   readonly #client: ClientStream;
-  readonly #attempt: Attempt<Engine>;
+  readonly #attempt: Attempt;
   readonly #options: AttemptOptions;
   readonly #stream: EngineStream;
   readonly #end = Promise.withResolvers<AttemptEnd>();
@@ -58,7 +58,7 @@ export class StreamAttempt {
   private constructor(
     house: House,
     call: Call,
-    { client, attempt, options }: Stream & { attempt: Attempt<Engine>; options: AttemptOptions },
+    { client, attempt, options }: Stream & { attempt: Attempt; options: AttemptOptions },
   ) {
     this.#house = house;
     this.#call = call;
@@ -92,8 +92,8 @@ export class StreamAttempt {
     this.#removeFromOpen = this.#house.streams.add(() => this.#cut('shutdown'));
     this.#total = setTimeout(() => this.#checkPace(endsAt), timeoutMs);
     this.#awaitEvent(firstEventMs);
-    this.#attempt.onLeave(() => this.#broken('left_out'));
-    this.#client.onLeft(() => this.#clientLeft());
+    this.#attempt.exchange = this;
+    this.#client.reader = this;
     this.#exchange = dispatchCall(this.#call, this.#attempt.engine, this.#options, {
       onHeaders: (status, contentType) => {
         if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
@@ -122,8 +122,12 @@ export class StreamAttempt {
     this.#silenceMs = ms;
   }
 
+  leftOut(): void {
+    this.#broken('left_out');
+  }
+
   /** The client hung up: the engine stops, at once where it has begun, else at its first count. */
-  #clientLeft(): void {
+  clientLeft(): void {
     if (this.#isOver) return;
     if (this.#stream.hasBegun) this.#leave();
     else this.#listening = setTimeout(() => this.#leave(), this.#house.timeouts.listenOnMs);
@@ -142,13 +146,14 @@ export class StreamAttempt {
     else if (end) this.#fail(end.fault, end.reason, { broken: end.broken });
   }
 
-  readonly #readOn = (): void => {
+  /** Goes on with the engine: the client has read all that was sent. */
+  clientRead(): void {
     if (this.#isOver) return;
     this.#isPaused = false;
     this.#attempt.read();
     this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
     this.#exchange?.resume();
-  };
+  }
 
   /** Ends the stream if it is slower than it may be. Tokens above those that were asked for are no progress. */
   #checkPace(endsAt: number): void {
@@ -210,17 +215,17 @@ export class StreamAttempt {
     if (events.length === 0) return;
     if (this.#sent === 0) this.#firstToken();
     this.#sent += events.length;
-    if (this.#client.write(events, this.#readOn)) return;
+    if (this.#client.write(events)) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
     this.#isPaused = true;
     this.#silence?.stop();
     this.#silence = undefined;
     this.#exchange?.pause();
-    this.#attempt.unread(() => this.#cutUnread());
+    this.#attempt.unread();
   }
 
-  /** Others wait for the room of a stream that nobody reads: the engine stops, and what it had counted is charged. */
-  #cutUnread(): void {
+  /** Cuts the client, because other calls wait for the room of its stream. The engine stops, and its count is charged. */
+  cutUnread(): void {
     const { callId, log } = this.#call;
     log().info({ callId, engine: this.#attempt.engine.id }, 'cut a stream that is not read: others wait for its room');
     this.#client.cut();

@@ -3,7 +3,8 @@ import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../engines/dispatchToEngine.ts';
 import type { Engine } from '../engines/engine.ts';
-import { type Attempt, type EngineErrorKind, isUntaken } from '../engines/terms/attempt.ts';
+import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
+import type { Attempt } from '../placement/attempt.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ENGINE_FAILED } from './outcome.ts';
@@ -44,7 +45,7 @@ type Reply = { size: number } & (
 
 function fetchReply(
   call: Call,
-  attempt: Attempt<Engine>,
+  attempt: Attempt,
   { room, timeoutMs, ...options }: AttemptOptions & { room: Room; timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
@@ -61,7 +62,7 @@ function fetchReply(
       fail(fault, broken);
     };
     const deadline = startDeadline(timeoutMs, () => giveUp(ENGINE_FAILED, 'timeout'));
-    attempt.onLeave(() => giveUp(ENGINE_FAILED, 'left_out'));
+    attempt.exchange = { leftOut: () => giveUp(ENGINE_FAILED, 'left_out'), cutUnread() {} };
     exchange = dispatchCall(call, attempt.engine, options, {
       onHeaders: (code) => {
         status = code;

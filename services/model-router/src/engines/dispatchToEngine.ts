@@ -7,7 +7,7 @@ import {
 } from '@turnpike/upstream-connections/upstreamConnection';
 import type { Engine } from './engine.ts';
 import { isRefusal } from './openEngineConnections.ts';
-import type { EngineErrorKind } from './terms/attempt.ts';
+import type { EngineErrorKind } from './terms/attemptResult.ts';
 import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
 import { toSlices } from './terms/toSlices.ts';
 

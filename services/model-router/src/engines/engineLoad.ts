@@ -1,7 +1,7 @@
 import { EnginePace } from './pace.ts';
 import { PrefixIndex } from './prefixIndex.ts';
 import { blocksWithin, endOfBlocks } from './promptPrefix.ts';
-import type { AttemptObserver, CountedCall } from './terms/attempt.ts';
+import type { AttemptResult, CountedCall } from './terms/attemptResult.ts';
 import {
   BYTES_PER_TOKEN,
   FIXED_TOKENS,
@@ -45,6 +45,22 @@ export interface PlacedPrompt {
   outputTokens: number;
   /** Its first event is heard; a whole answer has none. */
   isStream: boolean;
+}
+
+/** A call that counts in the load of its engine until it ends there. */
+export interface LoadedCall extends PlacedPrompt {
+  readonly number: number;
+  readonly sentAtMs: number;
+  /** Tokens of prompts that were still to be computed when it was sent, its own included. */
+  readonly tokensAhead: number;
+  /** Numbers of the calls that last brought each block of its prompt there. */
+  readonly broughtBy: readonly number[];
+  /** The oldest call whose prompt was not known to be computed when this one was sent. */
+  readonly oldestUnread: number;
+  /** The load of its key, and the generation there that the call belongs to. */
+  readonly own: KeyLoad;
+  readonly generation: number;
+  firstEventAtMs: number | undefined;
 }
 
 /**
@@ -190,9 +206,9 @@ export class EngineLoad {
     return promptBytes === 0 ? 0 : endOfBlocks(this.prefixes.match(hashes)) / promptBytes;
   }
 
-  /** Counts a call from now on; what is returned has to hear how it goes. */
-  open(call: PlacedPrompt): Required<Pick<AttemptObserver, 'firstEvent' | 'end'>> {
-    const { keyId, hashes, uncachedTokens, outputTokens, isStream } = call;
+  /** Counts a call from now on, until `end`. */
+  open(prompt: PlacedPrompt): LoadedCall {
+    const { keyId, hashes, uncachedTokens, outputTokens, isStream } = prompt;
     const sentAtMs = this.#nowMs();
     this.#lastNumber += 1;
     const number = this.#lastNumber;
@@ -207,41 +223,46 @@ export class EngineLoad {
     this.#calls += 1;
     this.#queuedTokens += uncachedTokens;
     this.#answerTokens += outputTokens;
-    const tokens = uncachedTokens + outputTokens;
-    this.#heldTokens += tokens;
+    this.#heldTokens += uncachedTokens + outputTokens;
     const own = this.#keys.get(keyId) ?? new KeyLoad();
     this.#keys.set(keyId, own);
-    const giveBack = own.take(tokens);
-    const computed = (): void => {
-      if (!this.#unread.delete(number)) return;
-      this.#begun += 1;
-      if (isStream ? this.#awaited.delete(number) : this.#wholePrompts.delete(number))
-        this.#queuedTokens -= uncachedTokens;
-    };
-    let firstEventAtMs: number | undefined;
-    return {
-      firstEvent: () => {
-        computed();
-        const nowMs = this.#nowMs();
-        firstEventAtMs = nowMs;
-        this.#heardAtMs = nowMs;
-        this.pace.firstEvent({ ms: nowMs - sentAtMs, tokensAhead });
-      },
-      end: (result) => {
-        computed();
-        this.#calls -= 1;
-        this.#answerTokens -= outputTokens;
-        this.#heldTokens -= tokens;
-        giveBack(this.#nowMs());
-        if (own.calls === 0) this.#keys.delete(keyId);
-        const counted = result.kind === 'answered' ? result.counted : undefined;
-        if (!counted) return;
-        // An answer that came all at once does not say how much of its time the prompt took.
-        if (firstEventAtMs !== undefined)
-          this.pace.streamEnded({ ms: this.#nowMs() - firstEventAtMs, tokens: counted.completionTokens });
-        this.#correct(call, { broughtBy, oldestUnread, counted });
-      },
-    };
+    const generation = own.take(uncachedTokens + outputTokens);
+    const firstEventAtMs = undefined;
+    return { ...prompt, number, sentAtMs, tokensAhead, broughtBy, oldestUnread, own, generation, firstEventAtMs };
+  }
+
+  /** Counts the prompt of a stream as computed: its first event is here. */
+  firstEvent(call: LoadedCall): void {
+    this.#computed(call);
+    const nowMs = this.#nowMs();
+    call.firstEventAtMs = nowMs;
+    this.#heardAtMs = nowMs;
+    this.pace.firstEvent({ ms: nowMs - call.sentAtMs, tokensAhead: call.tokensAhead });
+  }
+
+  /** Counts a call no more, and learns from the engine's count of it. To be called once. */
+  end(call: LoadedCall, result: AttemptResult): void {
+    this.#computed(call);
+    const { keyId, own, generation, uncachedTokens, outputTokens, firstEventAtMs } = call;
+    const tokens = uncachedTokens + outputTokens;
+    this.#calls -= 1;
+    this.#answerTokens -= outputTokens;
+    this.#heldTokens -= tokens;
+    own.giveBack({ tokens, generation }, this.#nowMs());
+    if (own.calls === 0) this.#keys.delete(keyId);
+    const counted = result.kind === 'answered' ? result.counted : undefined;
+    if (!counted) return;
+    // An answer that came all at once does not say how much of its time the prompt took.
+    if (firstEventAtMs !== undefined)
+      this.pace.streamEnded({ ms: this.#nowMs() - firstEventAtMs, tokens: counted.completionTokens });
+    this.#correct(call, counted);
+  }
+
+  #computed({ number, isStream, uncachedTokens }: LoadedCall): void {
+    if (!this.#unread.delete(number)) return;
+    this.#begun += 1;
+    if (isStream ? this.#awaited.delete(number) : this.#wholePrompts.delete(number))
+      this.#queuedTokens -= uncachedTokens;
   }
 
   /**
@@ -249,10 +270,7 @@ export class EngineLoad {
    * was missing, and with it all that was used no later; unless that block was only just on its way there. An engine that
    * never counts any cached token does not say, and is believed to have what it was sent.
    */
-  #correct(
-    { hashes, promptBytes }: PlacedPrompt,
-    { broughtBy, oldestUnread, counted }: { broughtBy: number[]; oldestUnread: number; counted: CountedCall },
-  ): void {
+  #correct({ hashes, promptBytes, broughtBy, oldestUnread }: LoadedCall, counted: CountedCall): void {
     if (counted.cachedPromptTokens > 0) this.#hasCached = true;
     if (!this.#hasCached || counted.promptTokens === 0 || hashes.length === 0) return;
     const held = blocksWithin((promptBytes * counted.cachedPromptTokens) / counted.promptTokens);
@@ -282,17 +300,19 @@ export class KeyLoad {
     return this.#tokens;
   }
 
-  /** Counts a call; what is returned ends it, once. */
-  take(tokens: number): (nowMs: number) => void {
-    const generation = this.#generation;
+  /** Counts a call, and returns the generation that it belongs to. */
+  take(tokens: number): number {
     this.#calls += 1;
     this.#tokens += tokens;
-    return (nowMs) => {
-      this.#calls -= 1;
-      this.#tokens -= tokens;
-      if (generation < this.#generation) this.#left -= 1;
-      if (this.#left * 2 <= this.#size) this.#beginGeneration(nowMs);
-    };
+    return this.#generation;
+  }
+
+  /** Ends a call that `take` counted. */
+  giveBack({ tokens, generation }: { tokens: number; generation: number }, nowMs: number): void {
+    this.#calls -= 1;
+    this.#tokens -= tokens;
+    if (generation < this.#generation) this.#left -= 1;
+    if (this.#left * 2 <= this.#size) this.#beginGeneration(nowMs);
   }
 
   /**

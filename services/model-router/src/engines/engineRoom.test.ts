@@ -27,7 +27,8 @@ function take({ promptTokens = 0, outputTokens = 0, isStream = true }) {
     outputTokens,
     isStream,
   });
-  return { begin: call.firstEvent, end: () => call.end({ kind: 'dropped', isError: false }) };
+  const at = load;
+  return { begin: () => at.firstEvent(call), end: () => at.end(call, { kind: 'dropped', isError: false }) };
 }
 
 /** Puts calls there as long as there is room; gives what ends each. */

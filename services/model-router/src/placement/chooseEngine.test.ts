@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { hashPrefix } from '../engines/promptPrefix.ts';
-import type { Candidate } from '../engines/terms/attempt.ts';
-import { chooseEngine } from './chooseEngine.ts';
+import { type Candidate, chooseEngine } from './chooseEngine.ts';
 
 const anEngine = (number: number, fields: Partial<Candidate> = {}): Candidate => ({
   id: `engine-${number}`,

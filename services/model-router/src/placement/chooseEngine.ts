@@ -1,6 +1,118 @@
 import { crc32 } from 'node:zlib';
-import type { Candidate, ChoiceReason } from '../engines/terms/attempt.ts';
-import { HOME_SPILL_TOKENS } from './limits.ts';
+import type { Engine } from '../engines/engine.ts';
+import type { EnginePace } from '../engines/pace.ts';
+import { FIXED_TOKENS } from '../engines/terms/limits.ts';
+import { lowerMedian } from '../health/outliers.ts';
+import { HOME_SPILL_TOKENS, SLOW_FACTOR, SLOW_MS } from './limits.ts';
+
+/** An engine as a choice compares it. */
+export interface Candidate {
+  readonly id: string;
+  /** Capacity beside the others': 2 serves twice as much as 1. */
+  readonly weight: number;
+  /** Tokens of work that wait or run there, as an engine of weight 1 would feel them. */
+  readonly loadTokens: number;
+  /** Leading tokens of this prompt that it need not compute. */
+  readonly cachedTokens: number;
+}
+
+/**
+ * Why a call goes to an engine.
+ * - `only`: there is no other.
+ * - `rendezvous`: no engine has any of the prompt, and its hash names this one.
+ * - `match`: it has a part of the prompt, and least work is ahead of the first token there.
+ * - `least_load`: least work is ahead there, though nothing of the prompt is cached.
+ * - `spill`: where a new prompt belongs is so much busier that the idlest gets it.
+ */
+export type ChoiceReason = 'only' | 'rendezvous' | 'match' | 'least_load' | 'spill';
+
+/** The choice of an engine for a call, with every figure that it depends on. */
+export interface Decision {
+  readonly reason: ChoiceReason;
+  readonly chosen: Candidate;
+  /** Every engine that was compared. */
+  readonly candidates: readonly Candidate[];
+  /** What the prompt was expected to come to. */
+  readonly promptTokens: number;
+}
+
+/** The prompt of a call as placement compares it. */
+export interface PlacedCall {
+  /** Chained hashes of the prompt's leading blocks. */
+  readonly prefixHashes: readonly number[];
+  /** Rendered bytes of the whole prompt, hashed or not. */
+  readonly promptBytes: number;
+  /** Tokens that the prompt is expected to have. */
+  readonly promptTokens: number;
+}
+
+/** The engine of a call, and the engines that get none because they are slow. */
+export interface EngineDecision extends Decision {
+  readonly engine: Engine;
+  readonly slow: ReadonlySet<Engine>;
+}
+
+/**
+ * Chooses the engine of a call among these. Changes nothing; equal engines and an equal `random` give equal decisions. Returns
+ * undefined where there is no engine.
+ */
+export function decide(
+  engines: readonly Engine[],
+  { prefixHashes, promptBytes, promptTokens }: PlacedCall,
+  random: () => number,
+): EngineDecision | undefined {
+  // One alone is compared with no other.
+  const usualMs = engines.length > 1 ? usualFirstEvent(engines) : undefined;
+  const slow = engines.length > 1 ? findSlow(engines) : NONE_SLOW;
+  const areAllSlow = slow.size === engines.length;
+  const compared = areAllSlow ? engines : engines.filter((engine) => !slow.has(engine));
+  const candidates = compared.map((engine) => {
+    const { id, weight, load } = engine;
+    const lateTokens = usualMs === undefined ? 0 : load.lateTokens(usualMs / weight);
+    return {
+      id,
+      weight,
+      engine,
+      loadTokens: (load.loadTokens + lateTokens) / weight,
+      cachedTokens: promptTokens * load.cachedShareOf(prefixHashes, promptBytes),
+    };
+  });
+  const choice = chooseEngine(candidates, { leadingHash: prefixHashes[0], tokens: promptTokens }, random);
+  if (!choice) return undefined;
+  const { chosen, reason } = choice;
+  return { engine: chosen.engine, reason, chosen, candidates, promptTokens, slow: areAllSlow ? NONE_SLOW : slow };
+}
+
+const NONE_SLOW: ReadonlySet<Engine> = new Set();
+
+/**
+ * Finds the engines that are much slower than the others, as a throttled one is. Their latest calls are compared with the long
+ * run of all: a moment of much work makes no engine look quick beside the others, nor does one stream that was held
+ * up on its way and came all at once. A lighter engine may be slower in proportion.
+ */
+function findSlow(engines: readonly Engine[]): ReadonlySet<Engine> {
+  const usualFirst = usualFirstEvent(engines) ?? Number.POSITIVE_INFINITY;
+  const usualStream = middleOf(engines, ({ streams }) => streams.usual) ?? Number.POSITIVE_INFINITY;
+  const isSlow = ({ weight, load: { pace } }: Engine): boolean => {
+    const first = (pace.firstEvents.now ?? 0) * weight;
+    const isSlowToBegin = first > SLOW_FACTOR * usualFirst && (first - usualFirst) * FIXED_TOKENS > SLOW_MS;
+    return isSlowToBegin || (pace.streams.now ?? 0) * weight > SLOW_FACTOR * usualStream;
+  };
+  return new Set(engines.filter(isSlow));
+}
+
+/** Usual milliseconds for a token of a prompt up to the first event, on an engine of weight 1; undefined until it is known. */
+const usualFirstEvent = (engines: readonly Engine[]): number | undefined =>
+  middleOf(engines, ({ firstEvents }) => firstEvents.usual);
+
+/** The lower median of a measure over engines; of two engines it is the quicker one. */
+function middleOf(engines: readonly Engine[], measure: (pace: EnginePace) => number | undefined): number | undefined {
+  const known = engines.flatMap(({ weight, load: { pace } }) => {
+    const msPerToken = measure(pace);
+    return msPerToken === undefined ? [] : [msPerToken * weight];
+  });
+  return lowerMedian(known);
+}
 
 export interface Prompt {
   /** Hash of the leading block; undefined for a prompt too short to have one. */

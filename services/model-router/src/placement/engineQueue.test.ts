@@ -7,8 +7,9 @@ import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { aPlacement } from '../../test/aPlacement.ts';
 import { aReport } from '../../test/aReport.ts';
 import type { Engine } from '../engines/engine.ts';
-import type { Attempt } from '../engines/terms/attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { EngineQueue, Turn } from './engineQueue.ts';
+import type { QueueableCall } from './queueableCall.ts';
 
 const MODEL = 'small-chat';
 /** For so many calls at a time. */
@@ -30,16 +31,26 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
+/** A call that any engine may have. */
+const aCall = (fields: Partial<QueueableCall> = {}): QueueableCall => ({
+  placement: aPlacement(),
+  bytes: 100,
+  res: Object.assign(new EventEmitter(), { destroyed: false }),
+  findEngines: () => engines,
+  mayLeave: () => false,
+  report() {},
+  ...fields,
+});
+
 interface Asked {
-  turn: Promise<Turn<Engine>>;
-  placed(): Promise<Attempt<Engine>>;
+  turn: Promise<Turn>;
+  placed(): Promise<Attempt>;
   leave(): void;
 }
 
 function ask(keyId: string, name = keyId, fields: Parameters<typeof aPlacement>[0] = {}): Asked {
   const res = Object.assign(new EventEmitter(), { destroyed: false });
-  const call = { placement: aPlacement({ keyId, ...fields }), bytes: 100, res };
-  const turn = queue.place(call, { findEngines: () => engines });
+  const turn = queue.place(aCall({ placement: aPlacement({ keyId, ...fields }), res }));
   void turn.then(({ kind }) => void (kind === 'placed' && turns.push(name)));
   return {
     turn,
@@ -114,9 +125,7 @@ it('lets nobody wait for a model that no engine serves', async () => {
 it('measures an engine once, whichever of its models a call is for', async () => {
   const first = ask('key', '1');
   ask('key', '2');
-  const other = { placement: aPlacement({ modelId: 'other', keyId: 'key' }), bytes: 1 };
-  const res = Object.assign(new EventEmitter(), { destroyed: false });
-  const turn = queue.place({ ...other, res }, { findEngines: () => engines });
+  const turn = queue.place(aCall({ placement: aPlacement({ modelId: 'other', keyId: 'key' }), bytes: 1 }));
   await settle();
   expect([...queue.lengths()]).toContainEqual({ model: 'other', calls: 1 });
   (await first.placed()).end(DROPPED);
@@ -135,7 +144,7 @@ it('knows before a call is admitted that its key has its share of the queue', as
 it('does not let a call wait again that an engine failed, and finds it room where there is some', async () => {
   for (const name of ['1', '2', '3']) ask('key', name);
   const placeAgain = (able: Engine[]) => {
-    const turn = queue.placeAgain(aPlacement({ keyId: 'key' }), { findEngines: () => able });
+    const turn = queue.placeAgain(aCall({ placement: aPlacement({ keyId: 'key' }), findEngines: () => able }));
     return turn.kind === 'placed' ? turn.attempt.engine : turn;
   };
   expect(placeAgain(engines)).toBe(engines[0]);
@@ -147,14 +156,13 @@ it('does not let a call wait again that an engine failed, and finds it room wher
 it('leaves a call alone whose end gave a turn to one that goes wrong', async () => {
   const first = ask('key', '1');
   ask('key', '2');
-  const res = Object.assign(new EventEmitter(), { destroyed: false });
   let lookUps = 0;
   const findEngines = () => {
     lookUps += 1;
     if (lookUps > 1) throw new Error('unforeseen');
     return engines;
   };
-  const wrong = queue.place({ placement: aPlacement({ keyId: 'other' }), bytes: 1, res }, { findEngines });
+  const wrong = queue.place(aCall({ placement: aPlacement({ keyId: 'other' }), bytes: 1, findEngines }));
   const next = ask('key', '3');
   const placed = await first.placed();
   expect(() => placed.end(DROPPED)).not.toThrow();
@@ -212,7 +220,7 @@ it('says of a call that it is its own key’s bound that keeps it, before it is 
 it('refuses no retry for its key’s bound', () => {
   useEight();
   askFor('flood', 7);
-  expect(queue.placeAgain(aPlacement({ keyId: 'flood' }), { findEngines: () => engines }).kind).toBe('placed');
+  expect(queue.placeAgain(aCall({ placement: aPlacement({ keyId: 'flood' }) })).kind).toBe('placed');
 });
 
 it('tries what more an engine carries for a key whose calls are short, and not for one that fills it with streams', async () => {
@@ -246,10 +254,14 @@ it('tries what more an engine carries for a key whose calls are short, and not f
 async function leaveUnread(asked: Asked[], cut: string[], name: string): Promise<void> {
   for (const [index, one] of asked.entries()) {
     const placed = await one.placed();
-    placed.unread(() => {
-      cut.push(`${name} ${index + 1}`);
-      placed.end(DROPPED);
-    });
+    placed.exchange = {
+      leftOut() {},
+      cutUnread() {
+        cut.push(`${name} ${index + 1}`);
+        placed.end(DROPPED);
+      },
+    };
+    placed.unread();
   }
 }
 

@@ -2,66 +2,21 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { EngineRoom } from '../engines/engineRoom.ts';
+import type { Engine } from '../engines/engine.ts';
 import { findKeyBound } from '../engines/engineRoom.ts';
-import type { Attempt } from '../engines/terms/attempt.ts';
-import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
+import type { Attempt } from './attempt.ts';
+import { CallQueue, type QueueLimits, type ShedReason, type Start, type WaitingCall } from './callQueue.ts';
 import { FULL_MS, QUEUE_LOOK_MS } from './limits.ts';
-import type { PlaceableEngine, Placement, Placer } from './placer.ts';
-import type { UnreadStream } from './unreadStreams.ts';
+import type { Placer } from './placer.ts';
+import type { Placement, QueueableCall } from './queueableCall.ts';
 
-/** An answer whose client may leave before it has it. */
-export interface Leavable {
-  readonly destroyed: boolean;
-  once(event: 'close', onClose: () => void): unknown;
-  off(event: 'close', onClose: () => void): unknown;
-}
-
-/** A call that wants an engine. */
-export interface QueueableCall {
-  placement: Placement;
-  /** Memory it holds. */
-  bytes: number;
-  res: Leavable;
-  /** When it first asked, where its engine has refused it since as it is full; undefined for one that comes new. */
-  sinceMs?: number | undefined;
-}
-
-/** An engine as the queue knows it. */
-export interface QueueableEngine extends PlaceableEngine {
-  readonly room: EngineRoom;
-}
-
-/** What came of a call's wish for an engine; an attempt counts in its engine's load until it ends. */
-export type Turn<Engine> =
-  | { kind: 'placed'; attempt: Attempt<Engine> }
+/** The answer to a call that needs an engine; an attempt counts in its engine's load until it ends. */
+export type Turn =
+  | { kind: 'placed'; attempt: Attempt }
   | { kind: 'refused'; fault: EngineFault | KeyBoundFault }
   | { kind: 'client_left' };
 
-/** Which engines a call may have. */
-export interface EngineChoice<Engine> {
-  /** Asked whenever the call might be placed; a call that finds none does not wait. */
-  findEngines(): readonly Engine[];
-  /** Its attempt is counted. Who subscribes here hears of its end before the next call has its turn. */
-  onPlaced?(attempt: Attempt<Engine>): void;
-}
-
-const NO_ENGINE = { kind: 'refused', fault: { kind: 'no_healthy_engine' } } as const;
-
-/** Puts calls on engines that have room for them, in turn. */
-export interface EngineQueue {
-  /**
-   * Throws `overloaded`, or `key_bound_reached` where only its key's own calls are in its way, where a call of this key would
-   * be turned away now: known before anything is held for it.
-   */
-  checkRoom(call: { modelId: string; keyId: string; bytes: number }): void;
-  /** Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. */
-  place<Engine extends QueueableEngine>(call: QueueableCall, choice: EngineChoice<Engine>): Promise<Turn<Engine>>;
-  /** Places a call that its engine failed: it does not wait again, but goes where room is if it can. */
-  placeAgain<Engine extends QueueableEngine>(placement: Placement, choice: EngineChoice<Engine>): Turn<Engine>;
-  /** Calls that wait, by model. */
-  lengths(): Iterable<{ model: string; calls: number }>;
-}
+const NO_ENGINE: Turn = { kind: 'refused', fault: { kind: 'no_healthy_engine' } };
 
 export interface EngineQueueOptions {
   placer: Placer;
@@ -73,186 +28,230 @@ export interface EngineQueueOptions {
   nowMs?: () => number;
 }
 
-/** Makes the queue of a router: one line for each model, and one measure of each engine's room, whatever models it serves. */
-export function createEngineQueue({
-  placer,
-  limits,
-  metrics,
-  nowMs = () => performance.now(),
-}: EngineQueueOptions): EngineQueue {
-  const queues = new Map<string, CallQueue>();
-  let looking: NodeJS.Timeout | undefined;
+/**
+ * Puts calls on engines that have room for them, in turn: one line for each model, and one measure of each engine's room, whatever
+ * models it serves.
+ */
+export class EngineQueue {
+  readonly #placer: Placer;
+  readonly #limits: EngineQueueOptions['limits'];
+  readonly #metrics: EngineQueueOptions['metrics'];
+  readonly #nowMs: () => number;
+  readonly #lines = new Map<string, CallQueue>();
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor({ placer, limits, metrics, nowMs = () => performance.now() }: EngineQueueOptions) {
+    this.#placer = placer;
+    this.#limits = limits;
+    this.#metrics = metrics;
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Throws `overloaded`, or `key_bound_reached` where only its key's own calls are in its way, where a call of this key would
+   * be turned away now: known before anything is held for it.
+   */
+  checkRoom({ modelId, keyId, bytes }: { modelId: string; keyId: string; bytes: number }): void {
+    const line = this.#lines.get(modelId);
+    const reason = line?.findRefusal({ flow: keyId, bytes });
+    if (!line || !reason) return;
+    throw new ApiError(this.refuse({ modelId, keyId }, reason, line.retryAfterSeconds(keyId)));
+  }
+
+  /**
+   * Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. A call that its engine
+   * refused as full comes again with the time of its first question, on the queue's clock: it goes ahead, and waits no longer
+   * than that allows.
+   */
+  place(call: QueueableCall, sinceMs?: number): Promise<Turn> {
+    const { modelId, keyId } = call.placement;
+    const cost = this.#costOf(call.placement);
+    if (call.res.destroyed) return Promise.resolve({ kind: 'client_left' });
+    const engines = call.findEngines();
+    if (engines.length === 0) return Promise.resolve(NO_ENGINE);
+    const line = this.#lineOf(modelId);
+    // One that had its turn goes ahead of what waits, and may have another engine that has room.
+    const mayGoAhead = sinceMs !== undefined || !line.isBehindOthers(keyId);
+    const attempt = mayGoAhead ? this.tryStart(call, cost, engines) : 'no_room';
+    if (typeof attempt === 'object') return Promise.resolve({ kind: 'placed', attempt });
+    const waiting = new WaitingTurn(this, line, { call, cost, sinceMs: sinceMs ?? this.#nowMs() });
+    if (sinceMs === undefined) line.join(waiting);
+    else line.waitOn(waiting, sinceMs);
+    // What keeps it, room or its own key, decides over those who come next.
+    if (mayGoAhead) line.startNext();
+    this.#lookAgain();
+    return waiting.turn;
+  }
+
+  /** Places a call that its engine failed: it does not wait again, but goes where room is if it can. */
+  placeAgain(call: QueueableCall): Turn {
+    const engines = call.findEngines();
+    const roomy = withRoom(engines, this.#costOf(call.placement));
+    const attempt = this.#placeOn(roomy.length > 0 ? roomy : engines, call);
+    return attempt ? { kind: 'placed', attempt } : NO_ENGINE;
+  }
+
+  /** The attempt of a call whose turn it is, or the reason why it has none. */
+  tryStart(call: QueueableCall, cost: number, engines = call.findEngines()): Attempt | Exclude<Start, 'started'> {
+    if (this.#isBound(engines, call.placement.keyId)) return 'held_back';
+    return this.#placeOn(withRoom(engines, cost), call) ?? 'no_room';
+  }
+
+  /** Counts a call that waited and has its turn. */
+  started({ modelId }: Placement, sinceMs: number): void {
+    this.#metrics.queued({ id: modelId }, (this.#nowMs() - sinceMs) / 1_000);
+  }
+
+  /** The fault of a call that is turned away. */
+  refuse(
+    { modelId, keyId }: Pick<Placement, 'modelId' | 'keyId'>,
+    reason: ShedReason,
+    retryAfterSeconds: number,
+  ): EngineFault | KeyBoundFault {
+    if (this.#lines.get(modelId)?.isPassedOver(keyId))
+      return { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds };
+    this.#metrics.shed({ id: modelId }, reason);
+    return { kind: 'overloaded', retryAfterSeconds };
+  }
+
+  /** Gives turns: an engine may have more room. */
+  startNext(): void {
+    for (const line of this.#lines.values()) line.startNext();
+  }
+
+  /** An attempt has ended, and its room is free. */
+  ended(attempt: Attempt): void {
+    const line = this.#lineOf(attempt.placement.modelId);
+    line.unread.remove(attempt);
+    line.askAgain(attempt.keyId);
+    this.startNext();
+  }
+
+  /** The client of an attempt does not read. */
+  unread(attempt: Attempt): void {
+    this.#lineOf(attempt.placement.modelId).unread.add(attempt, this.#nowMs());
+  }
+
+  /** The client of an attempt reads on. */
+  read(attempt: Attempt): void {
+    this.#lineOf(attempt.placement.modelId).unread.remove(attempt);
+  }
+
+  /** Calls that wait, by model. */
+  *lengths(): Iterable<{ model: string; calls: number }> {
+    for (const [model, { length: calls }] of this.#lines) yield { model, calls };
+  }
 
   /** There are never more than models in the catalog. */
-  function getQueue(modelId: string): CallQueue {
-    const queue = queues.get(modelId) ?? new CallQueue(limits, nowMs);
-    queues.set(modelId, queue);
-    return queue;
+  #lineOf(modelId: string): CallQueue {
+    const line = this.#lines.get(modelId) ?? new CallQueue(this.#limits, this.#nowMs);
+    this.#lines.set(modelId, line);
+    return line;
   }
 
-  function startNext(): void {
-    for (const queue of queues.values()) queue.startNext();
-  }
-
-  /** As long as anybody waits. */
-  function lookAgain(): void {
-    looking ??= setInterval(() => {
-      for (const queue of queues.values()) queue.askAgain();
-      startNext();
+  /** As long as a call waits. */
+  #lookAgain(): void {
+    this.#looking ??= setInterval(() => {
+      for (const line of this.#lines.values()) line.askAgain();
+      this.startNext();
       let waiting = 0;
-      for (const queue of queues.values()) {
-        cutUnread(queue);
-        queue.expire();
-        waiting += queue.length;
+      for (const line of this.#lines.values()) {
+        this.#cutUnread(line);
+        line.expire();
+        waiting += line.length;
       }
       if (waiting > 0) return;
-      clearInterval(looking);
-      looking = undefined;
+      clearInterval(this.#looking);
+      this.#looking = undefined;
     }, QUEUE_LOOK_MS);
-    looking.unref();
+    this.#looking.unref();
   }
 
   /** One at a time: its room comes free, and only then is it known who still waits. */
-  function cutUnread(queue: CallQueue): void {
-    const found = queue.unread.find((keyId) => queue.othersWaitMs(keyId) >= FULL_MS, nowMs());
+  #cutUnread(line: CallQueue): void {
+    const found = line.unread.find((keyId) => line.othersWaitMs(keyId) >= FULL_MS, this.#nowMs());
     if (!found) return;
-    queue.unread.remove(found);
-    metrics.keyBoundHit('streams', found.keyId);
-    found.cut();
+    line.unread.remove(found);
+    this.#metrics.keyBoundHit('streams', found.keyId);
+    found.cutUnread();
   }
 
-  function placeOn<Engine extends QueueableEngine>(
-    engines: readonly Engine[],
-    { placement, onPlaced }: { placement: Placement; onPlaced: EngineChoice<Engine>['onPlaced'] },
-  ): Attempt<Engine> | undefined {
-    const attempt = placer.place(engines, placement);
-    if (!attempt) return undefined;
-    onPlaced?.(attempt);
-    const { keyId } = placement;
-    const queue = getQueue(placement.modelId);
-    let standing: UnreadStream | undefined;
-    const read = (): void => {
-      if (standing) queue.unread.remove(standing);
-      standing = undefined;
-    };
-    attempt.subscribe({
-      firstEvent: startNext,
-      end() {
-        read();
-        queue.askAgain(keyId);
-        startNext();
-      },
-      unread(cut) {
-        if (standing) return;
-        standing = { keyId, cut };
-        queue.unread.add(standing, nowMs());
-      },
-      read,
-    });
+  #placeOn(engines: readonly Engine[], call: QueueableCall): Attempt | undefined {
+    const attempt = this.#placer.place(engines, call.placement);
+    attempt?.joinQueue(this, call);
     return attempt;
   }
 
-  const withRoom = <Engine extends QueueableEngine>(engines: readonly Engine[], tokens: number): Engine[] =>
-    engines.filter(({ room }) => room.hasRoomFor(tokens));
-
   /** Whether a key may have no more on these engines. */
-  function isBound(engines: readonly QueueableEngine[], keyId: string): boolean {
-    const bound = findKeyBound(engines, keyId, limits.engineKeyShare);
+  #isBound(engines: readonly Engine[], keyId: string): boolean {
+    const bound = findKeyBound(engines, keyId, this.#limits.engineKeyShare);
     if (bound) for (const { room } of engines) room.wantMore(keyId, bound);
     return bound !== undefined;
   }
 
   /** Tokens of prompt and answer, cached or not: what the call takes of its key's share. */
-  function costOf(placement: Placement): number {
-    const { promptTokens, outputTokens } = placer.expectTokens(placement);
+  #costOf(placement: Placement): number {
+    const { promptTokens, outputTokens } = this.#placer.expectTokens(placement);
     return Math.max(1, promptTokens + outputTokens);
   }
+}
 
-  function refused(
-    queue: CallQueue,
-    { modelId, keyId }: { modelId: string; keyId: string },
-    reason: ShedReason,
-    retryAfterSeconds: number,
-  ): EngineFault | KeyBoundFault {
-    if (queue.isPassedOver(keyId)) return { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds };
-    metrics.shed({ id: modelId }, reason);
-    return { kind: 'overloaded', retryAfterSeconds };
+const withRoom = (engines: readonly Engine[], tokens: number): Engine[] =>
+  engines.filter(({ room }) => room.hasRoomFor(tokens));
+
+/** A call that waits for its turn. */
+class WaitingTurn implements WaitingCall {
+  readonly flow: string;
+  readonly cost: number;
+  readonly bytes: number;
+  readonly #queue: EngineQueue;
+  readonly #line: CallQueue;
+  readonly #call: QueueableCall;
+  readonly #sinceMs: number;
+  readonly #turn = Promise.withResolvers<Turn>();
+
+  constructor(
+    queue: EngineQueue,
+    line: CallQueue,
+    { call, cost, sinceMs }: { call: QueueableCall; cost: number; sinceMs: number },
+  ) {
+    this.flow = call.placement.keyId;
+    this.cost = cost;
+    this.bytes = call.bytes;
+    this.#queue = queue;
+    this.#line = line;
+    this.#call = call;
+    this.#sinceMs = sinceMs;
+    call.res.once('close', this.#onClose);
   }
 
-  return {
-    checkRoom(call) {
-      const { modelId, keyId, bytes } = call;
-      const queue = queues.get(modelId);
-      const reason = queue?.findRefusal({ flow: keyId, bytes });
-      if (!queue || !reason) return;
-      throw new ApiError<EngineFault | KeyBoundFault>(refused(queue, call, reason, queue.retryAfterSeconds(keyId)));
-    },
-    place(call, choice) {
-      const { placement, bytes, res } = call;
-      const { modelId, keyId: flow } = placement;
-      const cost = costOf(placement);
-      if (res.destroyed) return Promise.resolve({ kind: 'client_left' });
-      const { onPlaced } = choice;
-      const tryPlace = (engines: ReturnType<typeof choice.findEngines>) =>
-        placeOn(withRoom(engines, cost), { placement, onPlaced });
-      const engines = choice.findEngines();
-      if (engines.length === 0) return Promise.resolve(NO_ENGINE);
-      const queue = getQueue(modelId);
-      // One that had its turn goes ahead of what waits, and may have another engine that has room.
-      const mayGoAhead = call.sinceMs !== undefined || !queue.isBehindOthers(flow);
-      const attempt = mayGoAhead && !isBound(engines, flow) ? tryPlace(engines) : undefined;
-      if (attempt) return Promise.resolve({ kind: 'placed', attempt });
-      return new Promise((resolve, reject) => {
-        const sinceMs = call.sinceMs ?? nowMs();
-        const waiting: WaitingCall = {
-          flow,
-          cost,
-          bytes,
-          tryStart() {
-            try {
-              const able = choice.findEngines();
-              if (isBound(able, flow)) return 'held_back';
-              const found = tryPlace(able);
-              if (!found) return 'no_room';
-              metrics.queued({ id: modelId }, (nowMs() - sinceMs) / 1_000);
-              resolve({ kind: 'placed', attempt: found });
-            } catch (error) {
-              // Of no concern to the call whose end gave this one its turn.
-              reject(error);
-            }
-            res.off('close', onClose);
-            return 'started';
-          },
-          turnedAway(reason, retryAfterSeconds) {
-            res.off('close', onClose);
-            resolve({
-              kind: 'refused',
-              fault: refused(queue, { modelId, keyId: flow }, reason, retryAfterSeconds),
-            });
-          },
-        };
-        const onClose = (): void => {
-          queue.leave(waiting);
-          resolve({ kind: 'client_left' });
-          // The next in line may be smaller than this one was.
-          queue.startNext();
-        };
-        res.once('close', onClose);
-        if (call.sinceMs === undefined) queue.join(waiting);
-        else queue.waitOn(waiting, call.sinceMs);
-        // What keeps it, room or its own key, decides over those who come next.
-        if (mayGoAhead) queue.startNext();
-        lookAgain();
-      });
-    },
-    placeAgain(placement, { findEngines, onPlaced }) {
-      const engines = findEngines();
-      const roomy = withRoom(engines, costOf(placement));
-      const attempt = placeOn(roomy.length > 0 ? roomy : engines, { placement, onPlaced });
-      return attempt ? { kind: 'placed', attempt } : NO_ENGINE;
-    },
-    *lengths() {
-      for (const [model, { length: calls }] of queues) yield { model, calls };
-    },
+  get turn(): Promise<Turn> {
+    return this.#turn.promise;
+  }
+
+  tryStart(): Start {
+    try {
+      const attempt = this.#queue.tryStart(this.#call, this.cost);
+      if (typeof attempt === 'string') return attempt;
+      this.#queue.started(this.#call.placement, this.#sinceMs);
+      this.#turn.resolve({ kind: 'placed', attempt });
+    } catch (error) {
+      // Of no concern to the call whose end gave this one its turn.
+      this.#turn.reject(error);
+    }
+    this.#call.res.off('close', this.#onClose);
+    return 'started';
+  }
+
+  turnedAway(reason: ShedReason, retryAfterSeconds: number): void {
+    this.#call.res.off('close', this.#onClose);
+    this.#turn.resolve({ kind: 'refused', fault: this.#queue.refuse(this.#call.placement, reason, retryAfterSeconds) });
+  }
+
+  readonly #onClose = (): void => {
+    this.#line.leave(this);
+    this.#turn.resolve({ kind: 'client_left' });
+    // The next in line may be smaller than this one was.
+    this.#line.startNext();
   };
 }

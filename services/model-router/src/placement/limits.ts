@@ -13,6 +13,10 @@ export const FIRST_OUTPUT_TOKENS = 256;
 
 /** Tokens that an engine may be busier than the idlest before a prefix nobody has seen goes elsewhere than home: a step. */
 export const HOME_SPILL_TOKENS = 8_192;
+/** An engine is slow that takes this many times as long as the others, for a first event or for a token of a stream … */
+export const SLOW_FACTOR = 4;
+/** … and this much longer for the first event of the shortest call: what nobody feels is no reason. */
+export const SLOW_MS = 100;
 /** About as much of a prompt as a call has to have computed, so that the time of a trial and a call says the same … */
 export const TRIAL_PROMPT_TOKENS = 1_000;
 /** … but no more than this part of an engine's window. */

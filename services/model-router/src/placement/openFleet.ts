@@ -9,10 +9,9 @@ import { createEngineRegistry, type EngineRegistry } from '../engines/engineRegi
 import { followOperatorDrains, type OperatorDrains } from '../engines/operatorDrains.ts';
 import { createPromptCounter } from '../engines/promptCounter.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
-import { createEngineQueue } from './engineQueue.ts';
-import { createFleet, type Fleet } from './fleet.ts';
+import { EngineQueue } from './engineQueue.ts';
 import { followRouters } from './followRouters.ts';
-import { createPlacer } from './placer.ts';
+import { Placer } from './placer.ts';
 import { RouterNews } from './routerNews.ts';
 
 /** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
@@ -44,8 +43,8 @@ export interface FleetSettings {
 
 /** The engines of the region, and who gets which. */
 export interface OpenFleet {
-  fleet: Fleet;
   engines: EngineRegistry;
+  queue: EngineQueue;
   drains: OperatorDrains;
   countPromptTokens: CountPromptTokens;
   cacheSaltOf: CacheSaltOf;
@@ -79,8 +78,8 @@ export function openFleet(
     retriesLeft: () => engines.retries.left,
     routersHeard: () => news.others,
   });
-  const queue = createEngineQueue({
-    placer: createPlacer({ onPlaced: (load, hashes) => news.placed(load, hashes) }),
+  const queue = new EngineQueue({
+    placer: new Placer({ news }),
     limits: {
       maxCalls: MAX_WAITING_CALLS,
       maxBytes: MAX_WAITING_BYTES,
@@ -91,10 +90,10 @@ export function openFleet(
     },
     metrics,
   });
-  metrics.observeQueue(queue.lengths);
+  metrics.observeQueue(() => queue.lengths());
   const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
   const cacheSaltOf = createCacheSalt(config.CACHE_SALT_KEYS);
-  return { fleet: createFleet({ registry: engines, queue }), engines, drains, countPromptTokens, cacheSaltOf };
+  return { engines, queue, drains, countPromptTokens, cacheSaltOf };
 }
 
 /** Gives the salt of a call: what separates the prefix cache it may read from all others on a shared engine. */

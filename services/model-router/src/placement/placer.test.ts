@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { anEngine as anyEngine, type EngineFields } from '../../test/anEngine.ts';
 import { aPlacement } from '../../test/aPlacement.ts';
-import { EngineLoad } from '../engines/engineLoad.ts';
+import type { Engine } from '../engines/engine.ts';
 import { endOfBlocks, hashPrefix } from '../engines/promptPrefix.ts';
 import type { Trial } from '../engines/terms/dialect.ts';
-import { createPlacer, type PlaceableEngine, type Placer } from './placer.ts';
+import { Placer } from './placer.ts';
 
 const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);
@@ -15,13 +16,9 @@ beforeEach(() => {
   clock.nowMs = 0;
 });
 
-const anEngine = (id: string, fields: Partial<PlaceableEngine> = {}): PlaceableEngine => ({
-  id,
-  load: new EngineLoad(() => clock.nowMs),
-  tryOut() {},
-  ...fields,
-});
-const someEngines = (count: number, fields: Partial<PlaceableEngine> = {}): PlaceableEngine[] =>
+const anEngine = (id: string, fields: EngineFields = {}): Engine =>
+  anyEngine(id, { nowMs: () => clock.nowMs, tryOut() {}, ...fields });
+const someEngines = (count: number, fields: EngineFields = {}): Engine[] =>
   Array.from({ length: count }, (_, index) => anEngine(`engine-${index + 1}`, fields));
 const DROPPED = { kind: 'dropped', isError: false } as const;
 
@@ -34,16 +31,16 @@ const aCall = (number: number) =>
   });
 
 /** A placer whose draws are all alike. */
-const aPlacer = () => ({ placer: createPlacer({ nowMs: () => clock.nowMs, random: () => 0.5 }) });
+const aPlacer = () => ({ placer: new Placer({ nowMs: () => clock.nowMs, random: () => 0.5 }) });
 
-function place(placer: Placer, engines: readonly PlaceableEngine[], number = 1) {
+function place(placer: Placer, engines: readonly Engine[], number = 1) {
   const placed = placer.place(engines, aCall(number));
   if (!placed) throw new Error('not placed');
   return placed;
 }
 
 /** Places a call and lets it end, with so many of its prompt tokens read from the cache. */
-function serve(placer: Placer, engines: readonly PlaceableEngine[], cachedPromptTokens = 0, number = 1) {
+function serve(placer: Placer, engines: readonly Engine[], cachedPromptTokens = 0, number = 1) {
   const placed = place(placer, engines, number);
   placed.firstEvent();
   placed.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 } });
@@ -73,7 +70,7 @@ it('lets routers agree on a new prefix without sharing anything', () => {
 it('spreads random prefixes so that no engine gets 1.3 times the mean', () => {
   const { placer } = aPlacer();
   const engines = someEngines(4);
-  const placed = new Map<PlaceableEngine, number>();
+  const placed = new Map<Engine, number>();
   for (let number = 0; number < 1_000; number += 1) {
     const engine = serve(placer, engines, 0, number);
     placed.set(engine, (placed.get(engine) ?? 0) + 1);
@@ -107,7 +104,7 @@ describe('tokens in flight', () => {
 
 describe('what an engine says of its cache', () => {
   /** Serves call 1 on an engine, then on all: does it go back there? */
-  function returnsTo(change: (engines: PlaceableEngine[], placer: Placer) => PlaceableEngine[]): boolean {
+  function returnsTo(change: (engines: Engine[], placer: Placer) => Engine[]): boolean {
     const { placer } = aPlacer();
     const engines = someEngines(4);
     const away = engines.find((engine) => engine !== place(aPlacer().placer, engines).engine) ?? engines[0];
@@ -275,7 +272,7 @@ describe('first events', () => {
     const engines = someEngines(3, { tryOut: (trial) => void trials.push(trial) });
     const [first] = engines;
     if (!first) throw new Error('no engine');
-    const begin = (engine: PlaceableEngine, ms: number, number: number) => {
+    const begin = (engine: Engine, ms: number, number: number) => {
       const placed = place(placer, [engine], number);
       clock.nowMs += ms;
       placed.firstEvent();
@@ -321,10 +318,10 @@ describe('first events', () => {
 
   describe('of a slow engine', () => {
     /** A fleet whose first engine is slow, and the trial that it has been sent. */
-    function aTriedFleet(fields: Partial<PlaceableEngine> = {}) {
+    function aTriedFleet(windowTokens?: number) {
       const fleet = aFleet(10);
       const { placer, engines, first, trials } = fleet;
-      Object.assign(first, fields);
+      first.served = { names: ['engine-name'], windowTokens };
       place(placer, engines, 1);
       const [trial] = trials;
       if (!trial) throw new Error('no trial');
@@ -391,7 +388,7 @@ describe('first events', () => {
     });
 
     it('are looked for with a prompt that fits', () => {
-      expect(aTriedFleet({ windowTokens: 1_025 }).trial).toMatchObject({ promptTokens: 512, outputTokens: 16 });
+      expect(aTriedFleet(1_025).trial).toMatchObject({ promptTokens: 512, outputTokens: 16 });
     });
   });
 });

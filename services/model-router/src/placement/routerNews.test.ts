@@ -1,11 +1,12 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { anEngine } from '../../test/anEngine.ts';
 import { aPlacement } from '../../test/aPlacement.ts';
-import { EngineLoad } from '../engines/engineLoad.ts';
+import type { EngineLoad } from '../engines/engineLoad.ts';
 import { endOfBlocks, hashPrefix } from '../engines/promptPrefix.ts';
 import { OTHERS_PROMPT_MS } from '../engines/terms/limits.ts';
 import { MAX_TOLD_BLOCKS, ROUTER_SILENT_MS, TELL_AGAIN_MS } from './limits.ts';
-import { createPlacer } from './placer.ts';
-import { type NewsEngine, RouterNews } from './routerNews.ts';
+import { Placer } from './placer.ts';
+import { RouterNews } from './routerNews.ts';
 
 const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);
@@ -22,15 +23,11 @@ const nowMs = (): number => clock.nowMs;
 /** A router with its own view of four engines. */
 function aRouter(name: string) {
   // The last two have one id: the pod has two addresses, or its id was given to another.
-  const engines = [1, 2, 3, 3].map((number, at) => ({
-    id: `engine-${number}`,
-    origin: `http://10.0.0.${at}`,
-    load: new EngineLoad(nowMs),
-    tryOut() {},
-  }));
+  const engines = [1, 2, 3, 3].map((number, at) =>
+    anEngine(`engine-${number}`, { origin: `http://10.0.0.${at}`, nowMs, tryOut() {} }),
+  );
   const news = new RouterNews(name, { engines: () => engines, nowMs });
-  const onPlaced = (load: EngineLoad, hashes: readonly number[]): void => news.placed(load, hashes);
-  const placer = createPlacer({ nowMs, random: () => 0.5, onPlaced });
+  const placer = new Placer({ nowMs, random: () => 0.5, news });
   return {
     news,
     engines,
@@ -159,7 +156,7 @@ it('knows its own news', () => {
 it('tells no more blocks at once than a listener takes in a moment', () => {
   const prompts = Math.floor(MAX_TOLD_BLOCKS / BLOCKS);
   for (let number = 0; number < prompts + 10; number += 1)
-    one.news.placed((one.engines[0] as NewsEngine).load, hashesOf(number));
+    one.news.placed(one.engines[0]?.load as EngineLoad, hashesOf(number));
   expect(JSON.parse(one.news.tell() ?? '').placed).toHaveLength(prompts);
   one.place(1);
   expect(JSON.parse(one.news.tell() ?? '').placed).toHaveLength(1);

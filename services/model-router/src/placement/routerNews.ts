@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Engine } from '../engines/engine.ts';
 import type { EngineLoad, Work } from '../engines/engineLoad.ts';
 import {
   LONGEST_TELL_MS,
@@ -20,11 +21,7 @@ const newsSchema = z.object({
 });
 
 /** An engine that news may be of. Several may have one id, at other addresses. */
-export interface NewsEngine {
-  readonly id: string;
-  readonly origin: string;
-  readonly load: EngineLoad;
-}
+export type NewsEngine = Pick<Engine, 'id' | 'origin' | 'load'>;
 
 interface OtherRouter {
   heardAtMs: number;

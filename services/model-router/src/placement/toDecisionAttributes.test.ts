@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { toAllowedAttributes } from '@turnpike/telemetry/spanAttributes';
-import type { Candidate, Decision } from '../engines/terms/attempt.ts';
+import type { Candidate, Decision } from './chooseEngine.ts';
 import { toDecisionAttributes } from './toDecisionAttributes.ts';
 
 const anEngine = (id: string, fields: Partial<Candidate> = {}): Candidate => ({

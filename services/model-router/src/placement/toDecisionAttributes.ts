@@ -1,9 +1,8 @@
 import { MAX_CANDIDATES, type SpanAttributes } from '@turnpike/telemetry/spanAttributes';
-import type { Candidate, Decision } from '../engines/terms/attempt.ts';
-import { tokensAhead } from './chooseEngine.ts';
+import { type Candidate, type Decision, tokensAhead } from './chooseEngine.ts';
 
 /**
- * Why a call went to its engine, as its span says it. Of the candidates it names the chosen one first, then those with the
+ * Returns the attributes of a span that explain why a call went to its engine. Of the candidates it names the chosen one first, then those with the
  * best scores, 16 at most; all figures are tokens.
  */
 export function toDecisionAttributes({ reason, chosen, candidates, promptTokens }: Decision): SpanAttributes {

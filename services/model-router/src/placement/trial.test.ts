@@ -8,7 +8,7 @@ function aSlowEngine() {
   const clock = { ms: 0 };
   const trials: Trial[] = [];
   const load = new EngineLoad(() => clock.ms);
-  const engine = { load, tryOut: (trial: Trial) => void trials.push(trial) };
+  const engine = { load, windowTokens: undefined, tryOut: (trial: Trial) => void trials.push(trial) };
   return { clock, trials, tryIt: () => tryOut(engine, () => clock.ms) };
 }
 

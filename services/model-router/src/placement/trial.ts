@@ -1,6 +1,5 @@
-import type { EngineLoad } from '../engines/engineLoad.ts';
+import type { Engine } from '../engines/engine.ts';
 import { EnginePace } from '../engines/pace.ts';
-import type { Trial } from '../engines/terms/dialect.ts';
 import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
 import {
   LEAST_TRIAL_PAUSE_MS,
@@ -10,21 +9,12 @@ import {
   TRIAL_WINDOW_SHARE,
 } from './limits.ts';
 
-/** An engine that can be tried. */
-export interface Tryable {
-  readonly load: EngineLoad;
-  /** Tokens that prompt and answer have together, as far as it says. */
-  readonly windowTokens?: number | undefined;
-  /** Sends it the trial. Never throws: one that comes to nothing ends as well. */
-  tryOut(trial: Trial): void;
-}
-
 /**
  * Tries an engine that is slow, where the last trial is long enough ago. It counts like any call, so that its time is compared
  * with that of the calls on the other engines, and those need not be tried. A trial that tells nothing, as it is refused, too
  * short or given up, leaves it to clients' calls: an engine that can't be tried must not be left out for ever.
  */
-export function tryOut(engine: Tryable, nowMs: () => number): void {
+export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>, nowMs: () => number): void {
   const { load, windowTokens = Number.POSITIVE_INFINITY } = engine;
   const sentAtMs = nowMs();
   if (sentAtMs < load.nextTrialAtMs) return;
@@ -44,13 +34,14 @@ export function tryOut(engine: Tryable, nowMs: () => number): void {
     promptTokens,
     outputTokens: TRIAL_OUTPUT_TOKENS,
     onFirstEvent() {
-      if (!hasBegun && !isOver) call.firstEvent();
+      if (!hasBegun && !isOver) load.firstEvent(call);
       hasBegun = true;
     },
     end(completionTokens = 0) {
       if (isOver) return;
       isOver = true;
-      call.end({ kind: 'answered', counted: { promptTokens, cachedPromptTokens: 0, completionTokens } });
+      const counted = { promptTokens, cachedPromptTokens: 0, completionTokens };
+      load.end(call, { kind: 'answered', counted });
       load.nextTrialAtMs = nowMs() + Math.max(LEAST_TRIAL_PAUSE_MS, TRIAL_PAUSE_FACTOR * (nowMs() - sentAtMs));
       if (!hasBegun || completionTokens < MIN_PACED_TOKENS) load.pace = new EnginePace();
     },

@@ -1,10 +1,10 @@
 import { UNREAD_MS } from './limits.ts';
 
-/** A stream that stands still, as its client does not read it. */
+/** A stream that its client does not read. */
 export interface UnreadStream {
   readonly keyId: string;
   /** Ends it as if its client had left. */
-  readonly cut: () => void;
+  cutUnread(): void;
 }
 
 /** The streams of one model that nobody reads, and that keep their engines' room all the same. */

@@ -31,7 +31,6 @@ import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { createToWireError } from '../api/inferenceError.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import { createOpenCalls, type OpenCalls } from '../money/call/openCalls.ts';
-import { createFleet } from '../placement/fleet.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const log = aSilentLogger();
@@ -101,7 +100,7 @@ function serveChat(
         metrics: noMetrics,
         log,
       },
-      house: aHouse({ fleet: createFleet({ registry: anEngineRegistry(undefined, engines), queue: anEngineQueue() }) }),
+      house: aHouse({ engines: anEngineRegistry(undefined, engines), queue: anEngineQueue() }),
     },
     log,
   };

@@ -17,11 +17,11 @@ import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
 import { type Catalog, getModel, type PricedModel } from '../catalog/catalog.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
 import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { Money } from '../money/openMoney.ts';
-import type { Fleet } from '../placement/fleet.ts';
 import type { OpenFleet } from '../placement/openFleet.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 
@@ -65,10 +65,13 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     refusedBodies.check(key.keyId);
     const reader = { keyId: key.keyId, room };
     const request = await pass(async () => operation.parse(await readBody(req, operation.limits, room)), reader);
-    const { model, version } = await pass(async () => resolveModel(request, { catalog, fleet: house.fleet }), reader);
+    const { model, version } = await pass(
+      async () => resolveModel(request, { catalog, engines: house.engines }),
+      reader,
+    );
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
-    house.fleet.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
+    house.queue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
     const { workspaceId } = key.workspace;
     const ids = { callId, keyId: key.keyId, workspaceId };
@@ -154,16 +157,22 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
 /** Gate 3: the model, its price version, and whether anything could serve it now. */
 function resolveModel(
   request: InferenceRequest,
-  { catalog, fleet }: { catalog: CatalogFollower<Catalog>; fleet: Fleet },
+  {
+    catalog,
+    engines,
+  }: {
+    catalog: CatalogFollower<Catalog>;
+    engines: Pick<EngineRegistry, 'findEngines' | 'isConfigured' | 'fitWindow'>;
+  },
 ) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
-  const model = fleet.fitWindow(getModel(current, request.model));
+  const model = engines.fitWindow(getModel(current, request.model));
   const isServed = (other: PricedModel) =>
-    other.state === 'live' && (fleet.isConfigured(other) || fleet.findEngines(other).length > 0);
+    other.state === 'live' && (engines.isConfigured(other) || engines.findEngines(other).length > 0);
   request.checkModel(model, () => current.models.filter(isServed));
-  const configured = fleet.findEngines(model);
-  if (configured.length === 0 && !fleet.isConfigured(model))
+  const configured = engines.findEngines(model);
+  if (configured.length === 0 && !engines.isConfigured(model))
     throw new ApiError<ModelFault>({ kind: 'model_without_capacity', model: model.id });
   if (!configured.some(({ isHealthy }) => isHealthy)) throw new ApiError<EngineFault>({ kind: 'no_healthy_engine' });
   return { model, version: current.version };

@@ -45,11 +45,14 @@ it('is told again that its client reads on, where it has written too much at onc
     keepAliveMs: LONG_MS,
     slowReaderMs: LONG_MS,
   });
-  const readOn = (): void => {
-    reads += 1;
-    client.write([Buffer.from('more')], readOn);
+  client.reader = {
+    clientLeft() {},
+    clientRead() {
+      reads += 1;
+      client.write([Buffer.from('more')]);
+    },
   };
-  client.write([Buffer.from('first')], readOn);
+  client.write([Buffer.from('first')]);
   for (let drained = 1; drained <= 3; drained += 1) {
     res.emit('drain');
     expect(reads).toBe(drained);
@@ -81,10 +84,11 @@ it.each([
     const res = await anUnreadResponse();
     const client = new ClientStream(res, { headersAfterMs: LONG_MS, keepAliveMs: LONG_MS, slowReaderMs: 100 });
     let hasHeard = false;
-    client.onLeft(() => {
+    const clientLeft = () => {
       hasHeard = true;
-    });
-    expect(client.write([Buffer.alloc(MORE_THAN_A_SOCKET_TAKES, 'x')], () => {})).toBe(false);
+    };
+    client.reader = { clientLeft, clientRead() {} };
+    expect(client.write([Buffer.alloc(MORE_THAN_A_SOCKET_TAKES, 'x')])).toBe(false);
     end(client);
     expect(res.destroyed).toBe(false);
     await until('the response is destroyed', () => res.destroyed);

@@ -23,6 +23,14 @@ export interface ClientStreamOptions {
   slowReaderMs: number;
 }
 
+/** Follows the client of a stream. */
+export interface StreamReader {
+  /** The client is gone, or reads nothing: its stream is over. */
+  clientLeft(): void;
+  /** The client has read all that was sent, and more may come. */
+  clientRead(): void;
+}
+
 /**
  * The client's end of a stream. Headers wait for the first event, so that a refusal has its HTTP status, but no longer
  * than `headersAfterMs`; silence is filled with comment lines; a client that stops reading is cut after a while. Nothing
@@ -34,8 +42,9 @@ export class ClientStream {
   /** Of each client but those of HTTP/1.0. */
   readonly #isChunked: boolean;
   #isOver = false;
-  #onLeft: (() => void) | undefined;
-  #onRead: (() => void) | undefined;
+  /** The attempt under way. */
+  reader: StreamReader | undefined;
+  #isFull = false;
   #quietTimer: NodeJS.Timeout;
   #slowTimer: NodeJS.Timeout | undefined;
 
@@ -60,18 +69,13 @@ export class ClientStream {
     return this.#isOver || this.#res.destroyed;
   }
 
-  /** Has somebody hear when the client is gone, or reads nothing, so that its stream is over; whoever asked last hears it. */
-  onLeft(hear: () => void): void {
-    this.#onLeft = hear;
-  }
-
-  /** Sends events. False when the client has not read them yet: `onRead` is called once it has, and more may come. */
-  write(events: readonly Buffer[], onRead: () => void): boolean {
+  /** Sends events. Returns false when the client has not read them yet: the reader is told of it once it has. */
+  write(events: readonly Buffer[]): boolean {
     if (this.#isOver) return true;
     if (this.#res.headersSent) this.#quietTimer.refresh();
     else this.#begin();
     if (this.#res.write(this.#toPiece(events))) return true;
-    this.#onRead = onRead;
+    this.#isFull = true;
     this.#slowTimer ??= setTimeout(() => this.#leave(), this.#options.slowReaderMs);
     return false;
   }
@@ -136,10 +140,10 @@ export class ClientStream {
   readonly #onDrain = (): void => {
     clearTimeout(this.#slowTimer);
     this.#slowTimer = undefined;
-    // Reading on may write at once, and be told again that the client is slow.
-    const onRead = this.#onRead;
-    this.#onRead = undefined;
-    if (!this.#isOver) onRead?.();
+    // Reading on may write at once, and find again that the client is slow.
+    const wasFull = this.#isFull;
+    this.#isFull = false;
+    if (wasFull && !this.#isOver) this.reader?.clientRead();
   };
 
   readonly #onClose = (): void => this.#leave();
@@ -148,7 +152,7 @@ export class ClientStream {
     if (this.#isOver) return;
     this.#finish();
     this.#res.destroy();
-    this.#onLeft?.();
+    this.reader?.clientLeft();
   }
 
   #finish(): void {

@@ -1,5 +1,5 @@
 import type { EngineFault } from '../../api/inferenceFault.ts';
-import type { EngineErrorKind } from '../../engines/terms/attempt.ts';
+import type { EngineErrorKind } from '../../engines/terms/attemptResult.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
 import { SseParser } from './sseParser.ts';

@@ -76,10 +76,6 @@ export const LATEST_STREAMS = 8;
 export const USUAL_CALLS = 32;
 /** Fewer calls say nothing of a pace. */
 export const MIN_PACED_CALLS = 3;
-/** An engine is slow that takes this many times as long as the others, for a first event or for a token of a stream … */
-export const SLOW_FACTOR = 4;
-/** … and this much longer for the first event of the shortest call: what nobody feels is no reason. */
-export const SLOW_MS = 100;
 
 /* What routers tell each other. */
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { isWorthRetrying } from '../terms/attempt.ts';
+import { isWorthRetrying } from '../terms/attemptResult.ts';
 import { toEngineFault } from './toEngineFault.ts';
 
 const SALT = 'q3J5kT0vXb2mN8wZr7LcYd1fGh4sPa6uEoI9xWvQtKs';

@@ -1,5 +1,5 @@
 import type { Engine } from '../engines/engine.ts';
-import { type EngineErrorKind, isUntaken } from '../engines/terms/attempt.ts';
+import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { RetryBudget } from '../health/retryBudget.ts';
 
 /** Refused connections cost nothing, but a call is not sent around for ever. */
@@ -10,10 +10,10 @@ const MAX_REFUSALS = 4;
  * free: an engine that refused the connection took nothing; and once, a connection that broke before any answer was most
  * likely closing already, so the call goes even to the same engine where there is no other.
  */
-export class NextAttempt<Target extends object = Engine> {
+export class NextAttempt {
   readonly #retries: RetryBudget;
-  readonly #tried = new Set<Target>();
-  #resendTo: Target | undefined;
+  readonly #tried = new Set<Engine>();
+  #resendTo: Engine | undefined;
   #refusals = 0;
   #hasResent = false;
   #hasRetried = false;
@@ -24,18 +24,18 @@ export class NextAttempt<Target extends object = Engine> {
   }
 
   /** The engines that may have the next attempt. */
-  chooseFrom(able: readonly Target[]): readonly Target[] {
+  chooseFrom(able: readonly Engine[]): readonly Engine[] {
     const untried = able.filter((engine) => !this.#tried.has(engine));
     return untried.length > 0 ? untried : able.filter((engine) => engine === this.#resendTo);
   }
 
   /** Whether the call may leave `engine`, which does not answer, for another of those that are able; its retry is then paid for. */
-  mayLeave(engine: Target, able: readonly Target[]): boolean {
+  mayLeave(engine: Engine, able: readonly Engine[]): boolean {
     return able.some((other) => other !== engine && !this.#tried.has(other)) && this.#takeRetry();
   }
 
   /** Whether another attempt may follow one on `engine` that failed; where it has to be paid for, it is. */
-  mayFollow(engine: Target, broken: EngineErrorKind | undefined): boolean {
+  mayFollow(engine: Engine, broken: EngineErrorKind | undefined): boolean {
     this.#tried.add(engine);
     this.#resendTo = undefined;
     if (broken === 'left_out') return true;
