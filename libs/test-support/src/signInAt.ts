@@ -45,7 +45,8 @@ function keepCookies(response: Response, cookies: Map<string, string>): void {
 /** The fields of a page's form, as they are sent by the user's button or by the page itself. */
 function fillForm(page: string, user: ProviderUser): URLSearchParams {
   const hidden = page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
-  const fields = Array.from(hidden, ([, name = '', value = '']) => [name, value]);
-  const isAsked = page.includes(`name="user" value="${user}"`);
-  return new URLSearchParams(isAsked ? [...fields, ['user', user]] : fields);
+  const fields = new URLSearchParams();
+  for (const [, name = '', value = ''] of hidden) fields.append(name, value);
+  if (page.includes(`name="user" value="${user}"`)) fields.append('user', user);
+  return fields;
 }
