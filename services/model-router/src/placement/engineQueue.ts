@@ -29,8 +29,8 @@ export interface EngineQueueOptions {
 }
 
 /**
- * Puts calls on engines that have room for them, in turn: one line for each model, and one measure of each engine's room, whatever
- * models it serves.
+ * Puts calls on engines that have room for them, in turn. Each model has a line of its own. An engine has one measure of its room,
+ * whatever models it serves.
  */
 export class EngineQueue {
   readonly #placer: Placer;
