@@ -43,7 +43,7 @@ it('calls as the operator, in the name of whoever it is, with a token for the se
   await services.auth.blockKey({ params: { key_id: 'key_1' } });
   const verifyFor = (audience: string) => createTokenVerifier({ audience, keys: fleet.publicKeys });
   const route = 'POST /internal/keys/:key_id/block';
-  expect(await verifyFor('us/auth')(token, route)).toEqual({ service: 'operator', user: 'alice' });
+  expect(await verifyFor('us/auth')(token, route)).toEqual({ service: 'operator', scope: 'us', user: 'alice' });
   expect(await verifyFor('us/catalog')(token, route)).toBeUndefined();
 });
 
