@@ -16,6 +16,7 @@ it('knows every way by which a service reaches another process', () => {
         (to) => `model-router to ${to}`,
       ),
       ...['postgres', 'auth', 'catalog', 'model-router', 'kafka'].map((to) => `usage-ledger to ${to}`),
+      'control-plane to postgres',
       ...['postgres', 'redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'media', 's3'].map(
         (to) => `media-jobs to ${to}`,
       ),
