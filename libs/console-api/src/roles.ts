@@ -1,4 +1,4 @@
-/** The roles of a member, the mightiest first. */
+/** The roles of a member, the highest first. */
 export const ROLES = ['owner', 'admin', 'developer', 'billing_viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -16,5 +16,5 @@ export type Right = keyof typeof RIGHTS;
 
 export const hasRight = (role: Role, right: Right): boolean => (RIGHTS[right] as readonly Role[]).includes(role);
 
-/** Whether a role is at most as mighty as another: nobody gives, or takes away, more than they have. */
+/** Says whether a role is at most as high as another. A member gives and takes away no role above their own. */
 export const isWithin = (role: Role, limit: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(limit);

@@ -25,7 +25,7 @@ export const workspaceEntry = z.object({
   monthly_cap_nano_usd: nanoUsdSchema.nullable(),
   version: z.number().int().min(1),
 });
-/** A credit of a workspace. Its id is credited once, whoever tells of it and how often. */
+/** A credit of a workspace. Its id is credited once, however often it is repeated. */
 export const creditEntry = z.object({
   kind: z.literal('credit'),
   seq: sequence,
