@@ -6,6 +6,7 @@ import { migrate } from '@turnpike/postgres/migrate';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createRoles } from '@turnpike/test-support/createRoles';
+import { type SignInOptions, signInAt } from '@turnpike/test-support/signInAt';
 import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
@@ -44,6 +45,8 @@ export interface TestAccount {
   openBrowser(): Browser;
   /** A browser in which a user with this address is signed in by a mailed link. */
   signIn(address: string): Promise<Browser & { userId: string }>;
+  /** Goes to an identity provider and back as a browser does. Returns the page that it ends on. */
+  follow(browser: Browser, url: string, provider: SignInOptions): Promise<string>;
   /** The token in the newest mail to an address, once it has come. */
   readToken(address: string, isNewerThan?: number): Promise<string>;
   stop(): Promise<void>;
@@ -155,6 +158,12 @@ export async function startAccount({
     mails,
     openBrowser,
     readToken,
+    async follow(browser, url, provider) {
+      const { pathname, search } = await signInAt(url, provider);
+      const { status, headers } = await browser.get(pathname + search);
+      if (status !== 303) throw new Error(`${pathname} answered ${status}`);
+      return headers.get('location') ?? '';
+    },
     async signIn(address) {
       const browser = openBrowser();
       const before = mails.length;

@@ -13,6 +13,8 @@ const oidcBody = z.object({
   /** The hash of the cookie of the browser that began. */
   browserHash: z.string(),
   intent: z.enum(['sign_in', 'link', 'step_up']),
+  /** When the ceremony began, ms since 1970. */
+  begunAt: z.number(),
   /** The session that a link or a step-up began with. */
   sessionId: z.string().nullable(),
 });

@@ -1,3 +1,4 @@
+import { html } from '@turnpike/http-service/html';
 import { z } from 'zod';
 
 export interface MailText {
@@ -50,16 +51,13 @@ type Part = string | { link: string };
 
 function aMail(subject: string, parts: Part[]): MailText {
   const text = parts.map((part) => (typeof part === 'string' ? part : part.link)).join('\n\n');
-  const html = parts
-    .map((part) =>
-      typeof part === 'string'
-        ? `<p>${escapeHtml(part)}</p>`
-        : `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.link)}</a></p>`,
-    )
-    .join('\n');
-  // A subject is one line, whatever somebody named their organization.
-  return { subject: subject.replaceAll(/\s+/g, ' '), text: `${text}\n`, html: `<!doctype html>\n${html}\n` };
+  const paragraphs = parts.map((part) =>
+    typeof part === 'string' ? html`<p>${part}</p>\n` : html`<p><a href="${part.link}">${part.link}</a></p>\n`,
+  );
+  // A subject is one line, whatever the name of the organization is.
+  return {
+    subject: subject.replaceAll(/\s+/g, ' '),
+    text: `${text}\n`,
+    html: html`<!doctype html>\n${paragraphs}`.text,
+  };
 }
-
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);
