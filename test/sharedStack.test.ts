@@ -1,6 +1,7 @@
 // One file, as these share one stack. The first finds nothing that wants a look, and the last holds the books of them all together.
 import { afterAll } from '@jest/globals';
 import './shared-stack/operator.ts';
+import './shared-stack/accounts.ts';
 import './shared-stack/vision.ts';
 import './shared-stack/prefixCache.ts';
 import './shared-stack/severalRouters.ts';

@@ -17,6 +17,10 @@ export function createProvider({ issuer, clients, log }: { issuer: string; clien
   provider.on('server_error', (_ctx, error) => log.error({ err: error }, 'request failed'));
 
   provider.use(async (ctx, next) => {
+    if (ctx.path === '/health') {
+      ctx.body = { status: 'ok' };
+      return;
+    }
     if (ctx.path !== '/') return next();
     const { accountId } = await provider.Session.get(ctx);
     ctx.body = homePage(findUser(accountId));

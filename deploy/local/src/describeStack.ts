@@ -1,7 +1,7 @@
 import { forEachOf, GLOBAL_SERVICES, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import type { LaunchedParts } from './launchParts.ts';
 import type { StackDescription, StackRegion } from './stackFile.ts';
-import { type StackSettings, toRedisUrl, toServiceUrls } from './toServiceEnvironments.ts';
+import { type StackSettings, toAccountAddresses, toRedisUrl, toServiceUrls } from './toServiceEnvironments.ts';
 
 /** Puts together how a stack that runs is reached. */
 export function describeStack(settings: StackSettings, { services, engines, media }: LaunchedParts): StackDescription {
@@ -29,5 +29,11 @@ export function describeStack(settings: StackSettings, { services, engines, medi
     redis_url: toRedisUrl(settings),
     kafka_brokers: kafkaBrokers ?? null,
   };
-  return { port_base: ports.services.edge.port, services: forEachOf(GLOBAL_SERVICES, describe), regions: { us } };
+  const { accountOrigin, identityProvider, mailCatcher } = toAccountAddresses(ports);
+  return {
+    port_base: ports.services.edge.port,
+    services: forEachOf(GLOBAL_SERVICES, describe),
+    account: { origin: accountOrigin, identity_provider_url: identityProvider, mail_catcher_url: mailCatcher },
+    regions: { us },
+  };
 }

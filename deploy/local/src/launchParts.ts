@@ -17,7 +17,9 @@ import type { EnginePlan } from './engines/planEngines.ts';
 import type { LocalSecrets } from './localSecrets.ts';
 import { type MediaBackend, toMediaBackends, writeMediaBackendsFile } from './media/mediaBackends.ts';
 import { migrateDatabase } from './parts/migrateDatabase.ts';
+import { startIdentityProvider } from './parts/startIdentityProvider.ts';
 import { startKafka } from './parts/startKafka.ts';
+import { startMailCatcher } from './parts/startMailCatcher.ts';
 import { startMediaSimulators } from './parts/startMediaSimulators.ts';
 import { type ServiceDatabase, startPostgres } from './parts/startPostgres.ts';
 import { startRedis } from './parts/startRedis.ts';
@@ -29,6 +31,7 @@ import {
   S3,
   type StackSettings,
   toMigrationEnvironment,
+  toOidcClient,
   toReplicaEnvironment,
   toServiceEnvironments,
   toServiceUrls,
@@ -64,6 +67,8 @@ export interface LaunchedParts {
   engines: LaunchedEngine[];
   /** The simulated media backends, all of one process; none where the engines are real. */
   media: { pid: number; backends: MediaBackend[] } | undefined;
+  /** What stands around the account layer. */
+  account: { identityProvider: Part; mailCatcher: Part };
   services: Record<ServiceName, Part>;
   /** Further processes of services, where there are several of each: `edge-2` and so on. */
   replicas: Part[];
@@ -138,6 +143,13 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   const media = launchMedia(options);
   const mediaReady = timed('media', () => media.ready);
 
+  const identityProvider = timed('identity-provider', () =>
+    startIdentityProvider({ parts, port: ports.identityProvider, client: toOidcClient(settings) }),
+  );
+  const mailCatcher = timed('mail-catcher', () =>
+    startMailCatcher({ parts, ports: ports.mailCatcher, dataDir: join(dataDir, 'mails') }),
+  );
+
   /** Started as soon as its stores are there; whom it needs to be ready may still be on the way. */
   const launch = async (service: ServiceName): Promise<Part> => {
     const { redis: needsRedis, eventLog: needsEventLog, objects: needsObjects, readyAfter = [] } = entryOf(service);
@@ -175,10 +187,11 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     }),
   );
 
-  const [stores, launchedEngines, launchedMedia, models, services] = await Promise.all([
+  const [stores, launchedEngines, launchedMedia, account, models, services] = await Promise.all([
     Promise.all([postgres, redis, kafka, s3]),
     ready,
     mediaReady,
+    Promise.all([identityProvider, mailCatcher]),
     engines.listed,
     Promise.all(SERVICE_NAMES.map(async (service) => [service, await launched[service]] as const)),
     seed,
@@ -188,6 +201,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     stores: stores.filter((part) => part !== undefined),
     engines: launchedEngines,
     media: launchedMedia,
+    account: { identityProvider: account[0], mailCatcher: account[1] },
     models,
     services: Object.fromEntries(services) as Record<ServiceName, Part>,
     replicas,

@@ -38,8 +38,8 @@ it('says what to do about a file that is damaged', async () => {
   await expect(load()).rejects.toThrow(`To start afresh, remove ${stateDir}.`);
 });
 
-it('gives each service a key of its own, also beside the secrets of an earlier version', async () => {
-  const { internalKeys, ...earlier } = await load();
+it('makes the secrets that the file of an earlier version lacks, and keeps them: a key of each service, the secret of a client', async () => {
+  const { internalKeys, oidcClientSecret, ...earlier } = await load();
   expect(internalKeys).toMatchObject({
     auth: expect.stringMatching(/^us\/auth:/),
     operator: expect.stringMatching(/^us\/operator:/),
@@ -47,6 +47,11 @@ it('gives each service a key of its own, also beside the secrets of an earlier v
   });
   await writeFile(join(stateDir, 'secrets.json'), JSON.stringify(earlier));
   const completed = await load();
-  expect(completed).toEqual({ ...earlier, internalKeys: expect.objectContaining({ auth: expect.any(String) }) });
+  expect(completed).toEqual({
+    ...earlier,
+    internalKeys: expect.objectContaining({ auth: expect.any(String) }),
+    oidcClientSecret: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  expect(completed.oidcClientSecret).not.toBe(oidcClientSecret);
   expect(await load()).toEqual(completed);
 });

@@ -38,6 +38,8 @@ const localSecretsSchema = z.object({
   redisPassword: secretSchema,
   /** Signs requests to the S3 server, where there is one. */
   s3Secret: secretSchema,
+  /** The account layer's secret at the identity provider. */
+  oidcClientSecret: secretSchema,
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
 });
@@ -56,9 +58,13 @@ export async function loadLocalSecrets(
   if (text !== undefined) {
     try {
       const kept = JSON.parse(text);
-      const secrets = localSecretsSchema.parse({ internalKeys: makeInternalKeys(region), ...kept });
-      // The file of an earlier version has no keys of services.
-      if (!('internalKeys' in kept)) await writeSecretsFile(file, secrets);
+      const secrets = localSecretsSchema.parse({
+        internalKeys: makeInternalKeys(region),
+        oidcClientSecret: makeSecret(),
+        ...kept,
+      });
+      // The file of an earlier version lacks some of them.
+      if (!('internalKeys' in kept && 'oidcClientSecret' in kept)) await writeSecretsFile(file, secrets);
       return secrets;
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
@@ -92,19 +98,21 @@ export const toInternalKeySettings = ({ internalKeys }: Pick<LocalSecrets, 'inte
   INTERNAL_PUBLIC_KEYS: Object.values(internalKeys).map(toPublicKey).join(','),
 });
 
+const makeSecret = (): string => randomBytes(32).toString('hex');
+
 function makeSecrets(region: Region): LocalSecrets {
-  const secret = () => randomBytes(32).toString('hex');
   return {
     internalKeys: makeInternalKeys(region),
-    keyPeppers: `local1:${secret()}`,
-    cacheSaltKeys: `local1:${secret()}`,
-    postgresPassword: secret(),
-    databasePasswords: Object.fromEntries(DATABASE_ROLES.map((role) => [role, secret()])) as Record<
+    keyPeppers: `local1:${makeSecret()}`,
+    cacheSaltKeys: `local1:${makeSecret()}`,
+    postgresPassword: makeSecret(),
+    databasePasswords: Object.fromEntries(DATABASE_ROLES.map((role) => [role, makeSecret()])) as Record<
       DatabaseRole,
       string
     >,
-    redisPassword: secret(),
-    s3Secret: secret(),
+    redisPassword: makeSecret(),
+    s3Secret: makeSecret(),
+    oidcClientSecret: makeSecret(),
     apiKey: generateApiKey(),
   };
 }

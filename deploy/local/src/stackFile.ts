@@ -36,6 +36,15 @@ export interface StackDescription {
   port_base: number;
   /** The services that all regions have together. */
   services: Record<GlobalService, StackService>;
+  /** The addresses of the account layer, as browsers use them. */
+  account: {
+    /** The address of the account layer, without a path. */
+    origin: string;
+    /** The issuer of the identity provider. */
+    identity_provider_url: string;
+    /** The page and the JSON of the mails. */
+    mail_catcher_url: string;
+  };
   regions: { us: StackRegion };
 }
 

@@ -20,6 +20,8 @@ it('knows every way by which a service reaches another process', () => {
       ...['postgres', 'redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'media', 's3'].map(
         (to) => `media-jobs to ${to}`,
       ),
+      'control-plane to postgres',
+      'control-plane to mail-catcher',
     ]),
   );
   expect(links.filter(({ to }) => to === 'engines-1').map(({ port }) => port)).toEqual(ports.engines[0]);

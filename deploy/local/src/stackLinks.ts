@@ -9,7 +9,15 @@ import type { ServicePorts, StackPorts } from './stackPorts.ts';
 import type { PortOf } from './toServiceEnvironments.ts';
 
 /** The parts that services connect to. */
-export type LinkTarget = InternalService | 'postgres' | 'redis' | 'kafka' | `engines-${number}` | 'media' | 's3';
+export type LinkTarget =
+  | InternalService
+  | 'postgres'
+  | 'redis'
+  | 'kafka'
+  | `engines-${number}`
+  | 'media'
+  | 's3'
+  | 'mail-catcher';
 
 /** One service's way to a part. */
 export interface StackLink {
@@ -32,7 +40,10 @@ export interface LinkReplica {
 /** Puts something between two parts: gives the port by which `from` reaches `to` instead. Called before either runs. */
 export type OpenLink = (link: StackLink) => Promise<number>;
 
-/** Every connection between two processes of a stack. */
+/**
+ * Every connection between two processes of a stack, but for those to the identity provider: its one address is the
+ * issuer, which browsers use too.
+ */
 export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3: boolean }): StackLink[] {
   const toService = (to: InternalService, listener: keyof ServicePorts) => ({
     to,
@@ -52,6 +63,7 @@ export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3
       ...(kafka && isEventLogService(from) ? [{ to: 'kafka' as const, port: ports.kafkaListeners[from] }] : []),
       ...(entry.engines === 'text' ? engines : []),
       ...(entry.engines === 'media' ? media : []),
+      ...(from === 'control-plane' ? [{ to: 'mail-catcher' as const, port: ports.mailCatcher.smtpPort }] : []),
       ...(s3 && entry.objects ? [{ to: 's3' as const, port: ports.s3 }] : []),
     ];
   };

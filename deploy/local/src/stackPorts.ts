@@ -18,8 +18,10 @@ const KAFKA = POSTGRES + 2;
 const KAFKA_CONTROLLER = POSTGRES + 3;
 const KAFKA_LISTENERS = POSTGRES + 4;
 const S3 = POSTGRES + 7;
-const SIMULATOR_ADMINS = POSTGRES + 8;
-const ENGINES = POSTGRES + 10;
+const IDENTITY_PROVIDER = POSTGRES + 8;
+const MAIL_CATCHER = POSTGRES + 9;
+const SIMULATOR_ADMINS = POSTGRES + 11;
+const ENGINES = POSTGRES + 13;
 
 /** Where one process of a service listens. */
 export interface ServicePorts {
@@ -33,6 +35,13 @@ export interface MediaPorts {
   adminPort: number;
 }
 
+/** The listeners of the mail catcher. */
+export interface MailCatcherPorts {
+  /** The page and its JSON. */
+  port: number;
+  smtpPort: number;
+}
+
 export interface StackPorts {
   services: Record<ServiceName, ServicePorts>;
   /** Of the further processes of each service, where there is more than one. */
@@ -44,6 +53,8 @@ export interface StackPorts {
   /** The broker has a listener for each client, so that each can be told another way to come. */
   kafkaListeners: Record<EventLogService, number>;
   s3: number;
+  identityProvider: number;
+  mailCatcher: MailCatcherPorts;
   /** One for each simulator process. */
   simulatorAdmins: number[];
   /** For each simulator process, one for each model. */
@@ -90,6 +101,8 @@ export function toStackPorts(
       (service) => portBase + KAFKA_LISTENERS + EVENT_LOG_SERVICES.indexOf(service),
     ),
     s3: portBase + S3,
+    identityProvider: portBase + IDENTITY_PROVIDER,
+    mailCatcher: { port: portBase + MAIL_CATCHER, smtpPort: portBase + MAIL_CATCHER + 1 },
     simulatorAdmins: simulators.map((simulator) => portBase + SIMULATOR_ADMINS + simulator),
     engines: simulators.map((simulator) =>
       portsFrom(portBase + ENGINES + simulator * simulatedModels, simulatedModels),
@@ -123,6 +136,9 @@ export function listPorts(
         ]
       : []),
     ...(s3 ? [{ port: ports.s3, part: 's3' }] : []),
+    { port: ports.identityProvider, part: 'identity-provider' },
+    { port: ports.mailCatcher.port, part: 'mail-catcher' },
+    { port: ports.mailCatcher.smtpPort, part: "mail-catcher's mail server" },
     ...ports.simulatorAdmins.map((port) => ({ port, part: "an engine simulator's admin listener" })),
     ...ports.engines.flat().map((port) => ({ port, part: 'a simulated engine' })),
     ...ports.media.flat().flatMap(({ port, adminPort }) => [

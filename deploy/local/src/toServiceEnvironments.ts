@@ -60,6 +60,23 @@ export function toServiceUrls(
   });
 }
 
+/** The account layer's name at the identity provider. */
+const OIDC_CLIENT_ID = 'turnpike';
+
+/** What the account layer is reached by. Browsers keep a session of `localhost` over plain http, and of no other such address. */
+export const toAccountAddresses = ({ services, identityProvider, mailCatcher }: StackPorts) => ({
+  accountOrigin: `http://localhost:${services['control-plane'].port}`,
+  identityProvider: `http://localhost:${identityProvider}`,
+  mailCatcher: `http://localhost:${mailCatcher.port}`,
+});
+
+/** The account layer, as the identity provider knows it. */
+export const toOidcClient = ({ ports, secrets }: Pick<StackSettings, 'ports' | 'secrets'>) => ({
+  client_id: OIDC_CLIENT_ID,
+  client_secret: secrets.oidcClientSecret,
+  redirect_uris: [`${toAccountAddresses(ports).accountOrigin}/account/sign-in/oidc/return`],
+});
+
 /** The address by which a service reaches its own database, with its own role. */
 export const toDatabaseUrl = (service: DatabaseService, settings: StackSettings): string =>
   toRoleUrl(service, SERVICES[service].database.name, settings);
@@ -92,14 +109,22 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
-  'control-plane': ({ ports }) => ({
-    // Browsers keep a session of `localhost` over plain http, and of no other such address.
-    ACCOUNT_ORIGIN: `http://localhost:${ports.services['control-plane'].port}`,
+  'control-plane': ({ ports, secrets, portOf }) => ({
+    ACCOUNT_ORIGIN: toAccountAddresses(ports).accountOrigin,
     TRUSTED_HOPS: '0',
     // Ten dollars, so that a workspace made in the browser serves its first calls.
     WELCOME_CREDIT_NANO_USD: '10000000000',
-    SMTP_URL: 'smtp://127.0.0.1:1025',
+    SMTP_URL: `smtp://127.0.0.1:${portOf('control-plane', ports.mailCatcher.smtpPort)}`,
     MAIL_FROM: 'Turnpike <no-reply@turnpike.localhost>',
+    OIDC_PROVIDERS: JSON.stringify([
+      {
+        id: 'local',
+        name: 'Local identity provider',
+        issuer: toAccountAddresses(ports).identityProvider,
+        client_id: OIDC_CLIENT_ID,
+        client_secret: secrets.oidcClientSecret,
+      },
+    ]),
   }),
   'media-jobs': (settings) => ({
     PUBLIC_URL: toServiceUrls(settings.ports).edge.url,

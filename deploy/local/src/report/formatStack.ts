@@ -30,6 +30,13 @@ export function formatStack(running: RunningStack, { stateDir, heading }: Report
     formatTable([['id', 'category', 'in', 'out', 'context'], ...ofText.map(toModelRow)], { right: [2, 3, 4] }),
     '',
     ...(ofMedia.length === 0 ? [] : [...formatMedia(ofMedia, heading), '']),
+    heading('Accounts'),
+    formatTable([
+      ['dashboard origin', running.stack.account.origin],
+      ['sign-in pages', running.stack.account.identity_provider_url, 'Ada, Ben and Cleo: one click, no password'],
+      ['mails', running.stack.account.mail_catcher_url, 'every mail of this stack ends here'],
+    ]),
+    '',
     heading(`Try it (the key's workspace was given ${SEEDED_CREDIT_USD} USD)`),
     formatCurl(us.base_url, us.api_key, ofText.find(generatesText)?.id ?? ''),
     '',
@@ -59,6 +66,8 @@ function toPartRows({ stack, parts }: RunningStack): string[][] {
       adminUrl ?? '',
       pid === null ? 'not ours' : String(pid),
     ]),
+    ['identity-provider', stack.account.identity_provider_url, '', String(parts.account.identityProvider.pid)],
+    ['mail-catcher', stack.account.mail_catcher_url, '', String(parts.account.mailCatcher.pid)],
     ...(parts.media ? [['media-simulators', toSpan(us.media_backends), '', String(parts.media.pid)]] : []),
   ];
 }

@@ -1,0 +1,46 @@
+import { expect, it } from '@jest/globals';
+import { signInAt } from '@turnpike/test-support/signInAt';
+import { untilMail } from '@turnpike/test-support/untilMail';
+import { stack } from './stack.ts';
+
+// Sign-in at the account layer of a stack: by its identity provider, and by a mail that its catcher keeps.
+
+const account = () => stack.running.stack.account;
+const toCookie = (response: Response): string =>
+  response.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ');
+
+/** Sends what the account layer's own page sends. */
+const post = (path: string, body: object): Promise<Response> =>
+  fetch(account().origin + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: account().origin, 'sec-fetch-site': 'same-origin' },
+    body: JSON.stringify(body),
+  });
+
+it('signs a user in at the identity provider, by one click', async () => {
+  const begun = await post('/account/sign-in/oidc', { provider_id: 'local' });
+  const { url } = (await begun.json()) as { url: string };
+  expect(new URL(url).origin).toBe(account().identity_provider_url);
+  const back = await signInAt(url, { user: 'cleo' });
+  const returned = await fetch(back, { redirect: 'manual', headers: { cookie: toCookie(begun) } });
+  const user = await fetch(`${account().origin}/account/user`, { headers: { cookie: toCookie(returned) } });
+  expect(await user.json()).toMatchObject({ addresses: ['cleo@example.com'] });
+});
+
+it('signs in nobody whose address the identity provider has not verified', async () => {
+  const begun = await post('/account/sign-in/oidc', { provider_id: 'local' });
+  const { url } = (await begun.json()) as { url: string };
+  const back = await signInAt(url, { user: 'ben' });
+  const returned = await fetch(back, { redirect: 'manual', headers: { cookie: toCookie(begun) } });
+  expect(toCookie(returned)).not.toContain('__Host-session');
+});
+
+it('mails a link that leads to the account layer', async () => {
+  expect((await post('/account/sign-in/link', { address: 'mailed@example.com' })).status).toBe(202);
+  const { from, text } = await untilMail(account().mail_catcher_url, { to: 'mailed@example.com' });
+  expect(from).toEqual({ name: 'Turnpike', address: 'no-reply@turnpike.localhost' });
+  expect(text).toContain(account().origin);
+});
