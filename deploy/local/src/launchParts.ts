@@ -67,7 +67,7 @@ export interface LaunchedParts {
   engines: LaunchedEngine[];
   /** The simulated media backends, all of one process; none where the engines are real. */
   media: { pid: number; backends: MediaBackend[] } | undefined;
-  /** What stands around the account layer. */
+  /** The parts beside the account layer. */
   account: { identityProvider: Part; mailCatcher: Part };
   services: Record<ServiceName, Part>;
   /** Further processes of services, where there are several of each: `edge-2` and so on. */

@@ -33,7 +33,7 @@ const localSecretsSchema = z.object({
   keyPeppers: secretSchema,
   cacheSaltKeys: secretSchema,
   postgresPassword: secretSchema,
-  /** By the name of the role. */
+  /** The passwords of the database roles, by role. */
   databasePasswords: z.record(z.enum(DATABASE_ROLES), secretSchema),
   redisPassword: secretSchema,
   /** Signs requests to the S3 server, where there is one. */

@@ -11,7 +11,7 @@ interface StackService {
 
 /** How to reach one region of a running stack: what `stack.json` holds, for tests, benchmarks and people's own scripts. */
 export interface StackRegion {
-  /** Where clients go; ends in `/v1`. */
+  /** Base address for clients. It ends in `/v1`. */
   base_url: string;
   /** A key of a workspace with credit. */
   api_key: string;
@@ -22,7 +22,7 @@ export interface StackRegion {
   simulator_admin_urls: string[];
   /** The simulated media backends; empty where the engines are real. */
   media_backends: { id: string; model: string; url: string; admin_url: string }[];
-  /** Where the stack's secrets lie, for the operator's command line; only their owner may read them. */
+  /** The file of the stack's secrets, for the operator's command line. Only its owner may read it. */
   secrets_file: string;
   /** The superuser's address of the database `postgres`; the services' own are `auth`, `catalog`, `ledger` and `media`. */
   postgres_url: string;

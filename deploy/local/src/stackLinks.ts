@@ -23,7 +23,7 @@ export type LinkTarget =
 export interface StackLink {
   from: ServiceName;
   to: LinkTarget;
-  /** Where the part listens. */
+  /** The port of the part. */
   port: number;
   /** All processes of a service that has several; whoever opens the link leads each connection to one that is ready. */
   replicas?: LinkReplica[];

@@ -63,7 +63,7 @@ export function toServiceUrls(
 /** The account layer's name at the identity provider. */
 const OIDC_CLIENT_ID = 'turnpike';
 
-/** What the account layer is reached by. Browsers keep a session of `localhost` over plain http, and of no other such address. */
+/** The addresses of the account layer. Browsers keep a session over plain http for `localhost` alone. */
 export const toAccountAddresses = ({ services, identityProvider, mailCatcher }: StackPorts) => ({
   accountOrigin: `http://localhost:${services['control-plane'].port}`,
   identityProvider: `http://localhost:${identityProvider}`,
