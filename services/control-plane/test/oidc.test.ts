@@ -135,7 +135,7 @@ it('proves no session where the browser kept the provider from asking', async ()
   await account.follow(browser, await begin(browser), { user: 'cleo', cookies });
   const url = new URL(await begin(browser, '/account/step-up/oidc'));
   url.searchParams.delete('max_age');
-  // As if the user had signed in at the provider 20 s ago.
+  // The user seems to have signed in at the provider 20 s before this.
   await account.db.$executeRaw`
     UPDATE ceremony SET body = jsonb_set(body, '{begunAt}', to_jsonb((body->>'begunAt')::bigint + 20000))`;
   const page = await account.follow(browser, url.href, { user: 'cleo', cookies });
