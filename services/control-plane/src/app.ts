@@ -74,7 +74,7 @@ export function createApp(dependencies: AppDependencies): Express {
   const handlers = createHandlers(dependencies) as unknown as Record<string, (call: object) => Promise<unknown>>;
   for (const [name, route] of Object.entries<AccountRoute>(accountApi.routes)) {
     const handler = handlers[name];
-    if (!handler) throw new Error(`nobody serves ${route.method} ${route.path}`);
+    if (!handler) throw new Error(`${route.method} ${route.path} has no handler`);
     const read = createRequestReader(route);
     serve(route.method, route.path, createGuard(route.access, dependencies), async (req, res) => {
       const asked = await read(req, res);

@@ -70,7 +70,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
   /** The ledger's last report. */
   let news: RedisNews | undefined;
   /**
-   * Whether calls are being put back. Put-backs run one after the other, because a later one could otherwise undo what
+   * True while calls are being put back. Put-backs run one after the other, because a later one could otherwise undo what
    * an earlier list misses.
    */
   let isPuttingBack = false;

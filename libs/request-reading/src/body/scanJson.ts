@@ -95,7 +95,7 @@ interface Level {
 /**
  * Measures a JSON text by its bytes, before anything is parsed. The result has the cost of a parse, and the ranges of
  * the outermost members. A caller edits a large body by copying ranges.
- * It does not validate. A text that `JSON.parse` refuses gives some shape. It skips strings by searching for their end,
+ * Validates nothing. A text that `JSON.parse` refuses gives some shape. It skips strings by searching for their end,
  * so it takes about as long as a memory scan. It stops early at a limit, because the rest takes time by its bytes.
  */
 export const scanJson = (bytes: Buffer, limits: ScanLimits, kept?: readonly KeptPath[]): JsonShape =>

@@ -48,7 +48,7 @@ export async function takeCeremony<K extends Kind>(
   return row?.is_live ? (BODIES[kind].parse(row.body) as CeremonyBody<K>) : undefined;
 }
 
-/** Removes ceremonies that nobody can end any more. */
+/** Removes ceremonies whose time is over. */
 export async function removeOverdueCeremonies(tx: Tx): Promise<void> {
   await tx.ceremony.deleteMany({ where: { endsAt: { lt: new Date() } } });
 }

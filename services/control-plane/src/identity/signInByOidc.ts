@@ -60,7 +60,7 @@ interface Dependencies {
 
 /**
  * Begins a sign-in at a provider. Returns the page to go to, and the secret for a cookie that ties the ceremony to this browser.
- * Without the cookie, a link could sign a user in as somebody else.
+ * Without the cookie, a link could sign a user in as another user.
  */
 export async function beginOidc(
   { db, providers, accountOrigin }: Dependencies,

@@ -25,7 +25,7 @@ export function writeMail(template: string, data: unknown, accountOrigin: string
     return aMail('Your sign-in link', [
       'Open this link to sign in to Turnpike. It works once, for 15 minutes.',
       { link: `${accountOrigin}${path}` },
-      'If you did not ask for it, ignore this mail: nobody is signed in without the link.',
+      'If you did not ask for it, ignore this mail. Without the link, it signs no one in.',
     ]);
   }
   if (template === 'step_up') {
@@ -33,7 +33,7 @@ export function writeMail(template: string, data: unknown, accountOrigin: string
     return aMail('Confirm that it is you', [
       'Open this link in the browser in which you are signed in to Turnpike. It works once, for 15 minutes.',
       { link: `${accountOrigin}${path}` },
-      'If you did not ask for it, end your other sessions: somebody else is signed in as you.',
+      'If you did not ask for it, end your other sessions, because another person may be signed in as you.',
     ]);
   }
   if (template === 'invitation') {

@@ -66,7 +66,7 @@ async function toMember(
 
 /** The wording of what guards and the listener refuse on any route. */
 export const REFUSALS = {
-  no_session: { status: 401, message: 'Nobody is signed in here, or the session has ended. Sign in.' },
+  no_session: { status: 401, message: 'You are not signed in, or your session has ended. Sign in.' },
   foreign_origin: { status: 403, message: 'This request came from another site. Use the pages of the account layer.' },
   not_json: { status: 415, message: 'Send JSON, with the content type application/json.' },
   step_up_required: {
