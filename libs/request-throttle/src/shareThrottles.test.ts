@@ -31,6 +31,8 @@ interface Replica {
   /** Takes until it is refused, and says how many it was given. */
   takeAll(name: string): number;
   take(name: string): boolean;
+  /** Resolves once an exchange is done: before, a slow connection may lose one, and what it told. */
+  untilConnected(): Promise<void>;
   /** Resolves once what was taken last has been exchanged with the others. */
   untilExchanged(name: string): Promise<void>;
   logged: string[];
@@ -71,6 +73,10 @@ function openReplica({ urls = [server.url] } = {}): Replica {
       while (take(name)) taken += 1;
       return taken;
     },
+    async untilConnected() {
+      throttle.takeRequest('to connect');
+      await until('an exchange that is done', async () => (await this.exchanges('done')) > 0);
+    },
     async untilExchanged(name) {
       heard.delete(name);
       await until('an exchange', () => heard.has(name));
@@ -85,6 +91,7 @@ function openReplica({ urls = [server.url] } = {}): Replica {
 
 it('what one replica let through is counted by another as soon as that has exchanged', async () => {
   const [one, other] = [openReplica(), openReplica()];
+  await Promise.all([one.untilConnected(), other.untilConnected()]);
   expect(one.takeAll('a')).toBe(100);
   await one.untilExchanged('a');
   expect(other.take('a')).toBe(true);
@@ -96,9 +103,11 @@ it('what one replica let through is counted by another as soon as that has excha
 
 it('a replica that starts knows after its first exchange what was used before', async () => {
   const before = openReplica();
+  await before.untilConnected();
   expect(before.takeAll('restarted')).toBe(100);
   await before.untilExchanged('restarted');
   const after = openReplica();
+  await after.untilConnected();
   expect(after.take('restarted')).toBe(true);
   await after.untilExchanged('restarted');
   expect(after.takeAll('restarted')).toBe(0);
@@ -106,6 +115,7 @@ it('a replica that starts knows after its first exchange what was used before', 
 
 it('tells of 250 names at most at a time, and of others when they come first after that', async () => {
   const one = openReplica();
+  await one.untilConnected();
   const names = Array.from({ length: MAX_TOLD + 50 }, (_, nth) => `flood ${nth}`);
   for (const name of names) one.take(name);
   await one.untilExchanged('flood 0');
@@ -146,6 +156,7 @@ it('what was let through while Redis was away is nobody’s debt afterwards', as
     server.thaw();
   }
   const other = openReplica();
+  await other.untilConnected();
   expect(other.take('f')).toBe(true);
   await other.untilExchanged('f');
   expect(other.takeAll('f')).toBeGreaterThan(0);

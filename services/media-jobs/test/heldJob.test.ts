@@ -3,7 +3,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
 import { HeldJob } from '../src/jobs/work/heldJob.ts';
 import { aReplica, someBackends } from './aBackend.ts';
-import { aCall, openTestJobs, type TestJobs } from './openTestJobs.ts';
+import { aCall, eventually, openTestJobs, type TestJobs } from './openTestJobs.ts';
 
 const LEASE_MS = 60_000;
 
@@ -13,11 +13,16 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** One that no process works on. */
+/** Makes a job that no process works on. */
 async function aHeldJob(): Promise<HeldJob> {
   const jobs = await test.open({ backends: { ...someBackends(aReplica()), list: () => [] } });
   const { id } = await jobs.make(aCall());
-  return new HeldJob({ db: test.db, metrics: noMediaMetrics }, { ...(await test.read(id)), state: 'running' });
+  // The creator lets the job begin behind its answer, which sets the instant as well.
+  const row = await eventually(
+    () => test.read(id),
+    ({ dueAt, now }) => dueAt !== null && dueAt <= now,
+  );
+  return new HeldJob({ db: test.db, metrics: noMediaMetrics }, { ...row, state: 'running' });
 }
 const dueAtOf = async ({ row }: HeldJob) => (await test.read(row.jobId)).dueAt;
 
