@@ -98,7 +98,10 @@ const PROVIDER_AWAY = {
   provider_away: { status: 502, message: 'The identity provider does not answer. Try again, or sign in by mail.' },
 };
 const LAST_OWNER = {
-  last_owner: { status: 409, message: 'An organization has an owner at all times. Make another member an owner first.' },
+  last_owner: {
+    status: 409,
+    message: 'An organization has an owner at all times. Make another member an owner first.',
+  },
 };
 const ABOVE_OWN_ROLE = {
   above_own_role: { status: 403, message: 'Your role does not reach that far: owners are changed by owners alone.' },
