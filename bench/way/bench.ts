@@ -58,7 +58,9 @@ export const bench: Bench = {
             model,
             stream: true,
             max_tokens: TOKENS,
-            messages: [{ role: 'user', content: 'What is this? '.repeat(80) }],
+            messages: [
+              { role: 'user', content: `[[sim: ttft_ms=0 itl_ms=0 tokens=${TOKENS}]] ${'What is this? '.repeat(80)}` },
+            ],
           }),
         });
         const text = await answer.text();
