@@ -43,10 +43,10 @@ describe('refuses a page', () => {
   });
   it('with a changed byte, wherever it is', async () => {
     const signed = await signPage(aPage(), key);
-    for (let place = 0; place < signed.length; place += 7) {
+    // The last character of a signature has bits of which no byte is made.
+    for (let place = 0; place < signed.length - 1; place += 1) {
       const other = signed[place] === 'A' ? 'B' : 'A';
       const changed = `${signed.slice(0, place)}${other}${signed.slice(place + 1)}`;
-      // The last characters have bits that no byte needs.
       await expect(verify(changed).then(({ epoch }) => epoch)).rejects.toThrow();
     }
   });
