@@ -44,14 +44,17 @@ const LINKS: readonly CutLink[] = [
   { from: 'media-jobs', to: 'catalog', media: {}, eventLog: 'embedded' },
 ];
 
-/** Longer than a lease of 5 s and the 3 s of a gate; a minute where 10,000 calls are sent. */
-const CUT_MS = { usual: 8_000, full: 60_000 };
+/** The usual cut is longer than a lease of 5 s and the 3 s of a gate. The calls last until the link has been whole for some seconds. */
+const USUAL = { cutMs: 8_000, calls: 334, mediaCalls: 40 };
+/** The cut of a run with `--full`. */
+const LONG = { cutMs: 60_000, calls: 1_800, mediaCalls: 270 };
 const FULL_CALLS = 10_000;
+/** So few a second that the machine serves them beside two stacks: a call that is late for want of a core looks like a cut. */
+const CALLS_PER_SECOND = 20;
 const SERVES_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 1_000;
 /** Longest deadline of a read, and a little more on a busy machine. */
 const READ_WITHIN_MS = 8_000;
-const MEDIA_CALLS = { usual: 40, full: 500 };
 
 const WHAT: Record<CutDirection, string> = {
   both: 'nothing arrives, either way',
@@ -96,19 +99,16 @@ async function cut(
   { direction, way }: { direction: CutDirection; way: 'cut' | 'swallow' },
 ): Promise<void> {
   const { links } = context.stack;
-  const isFull = context.calls >= FULL_CALLS;
+  const { cutMs, calls, mediaCalls } = context.calls >= FULL_CALLS ? LONG : USUAL;
   const filter = way === 'cut' ? await PacketFilter.open() : undefined;
   try {
-    const calls = isFull ? context.calls : Math.ceil(context.calls / 3);
-    // So few a second that the machine serves them beside two stacks: a call that is late for want of a core looks like a cut.
-    const load = context.startLoad({ calls, perSecond: isFull ? 60 : 20, tokens: [1, 100] });
-    const mediaLoad =
-      media && context.startMedia({ calls: isFull ? MEDIA_CALLS.full : MEDIA_CALLS.usual, perSecond: 3 });
+    const load = context.startLoad({ calls, perSecond: CALLS_PER_SECOND, tokens: [1, 100] });
+    const mediaLoad = media && context.startMedia({ calls: mediaCalls, perSecond: 3 });
     await load.untilSent(Math.floor(calls * (0.1 + context.random.share() * 0.1)));
     if (filter) await filter.drop(links.portsOf({ from, to }), direction);
     else await links.become({ from, to }, SWALLOWS[direction]);
     const cutAt = Date.now();
-    await look(context, isFull ? CUT_MS.full : CUT_MS.usual);
+    await look(context, cutMs);
     // What was open stays open: who gave a connection up has to see to it.
     if (filter) await filter.clear();
     else await links.become({ from, to }, {});
