@@ -44,13 +44,28 @@ const LINKS: readonly CutLink[] = [
   { from: 'media-jobs', to: 'catalog', media: {}, eventLog: 'embedded' },
 ];
 
-/** The usual cut is longer than a lease of 5 s and the 3 s of a gate. The calls last until the link has been whole for some seconds. */
-const USUAL = { cutMs: 8_000, calls: 334, mediaCalls: 40 };
+/**
+ * How long a link is cut, and what is called from before the cut until the link has been whole for some seconds. It is so little that
+ * the machine serves it beside the other stacks: a call that is late for want of a core looks like a cut.
+ */
+interface Length {
+  cutMs: number;
+  chats: { calls: number; perSecond: number };
+  mediaCalls: { calls: number; perSecond: number };
+}
+/** Longer than a lease of 5 s and the 3 s of a gate. */
+const USUAL: Length = {
+  cutMs: 8_000,
+  chats: { calls: 334, perSecond: 20 },
+  mediaCalls: { calls: 40, perSecond: 3 },
+};
 /** The cut of a run with `--full`. */
-const LONG = { cutMs: 60_000, calls: 1_800, mediaCalls: 270 };
+const LONG: Length = {
+  cutMs: 60_000,
+  chats: { calls: 540, perSecond: 6 },
+  mediaCalls: { calls: 45, perSecond: 0.5 },
+};
 const FULL_CALLS = 10_000;
-/** So few a second that the machine serves them beside two stacks: a call that is late for want of a core looks like a cut. */
-const CALLS_PER_SECOND = 20;
 const SERVES_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 1_000;
 /** Longest deadline of a read, and a little more on a busy machine. */
@@ -99,16 +114,16 @@ async function cut(
   { direction, way }: { direction: CutDirection; way: 'cut' | 'swallow' },
 ): Promise<void> {
   const { links } = context.stack;
-  const { cutMs, calls, mediaCalls } = context.calls >= FULL_CALLS ? LONG : USUAL;
+  const length = context.calls >= FULL_CALLS ? LONG : USUAL;
   const filter = way === 'cut' ? await PacketFilter.open() : undefined;
   try {
-    const load = context.startLoad({ calls, perSecond: CALLS_PER_SECOND, tokens: [1, 100] });
-    const mediaLoad = media && context.startMedia({ calls: mediaCalls, perSecond: 3 });
-    await load.untilSent(Math.floor(calls * (0.1 + context.random.share() * 0.1)));
+    const load = context.startLoad({ ...length.chats, tokens: [1, 100] });
+    const mediaLoad = media && context.startMedia(length.mediaCalls);
+    await load.untilSent(Math.floor(length.chats.calls * (0.1 + context.random.share() * 0.1)));
     if (filter) await filter.drop(links.portsOf({ from, to }), direction);
     else await links.become({ from, to }, SWALLOWS[direction]);
     const cutAt = Date.now();
-    await look(context, cutMs);
+    await look(context, length.cutMs);
     // What was open stays open: who gave a connection up has to see to it.
     if (filter) await filter.clear();
     else await links.become({ from, to }, {});
