@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { afterAll, beforeAll, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { expectTruth } from './expectTruth.ts';
+import { findMutant } from './findMutant.ts';
+import { MUTATIONS } from './mutations.ts';
 import { openSimulators, type Simulators } from './openSimulators.ts';
 
 const COUNT = 1_000;
@@ -17,3 +19,12 @@ it(`keeps the books of ${COUNT} new seeds of load and faults equal to the truth`
   process.stderr.write(`simulating from a new seed; again: npm run simulate -- --seed ${first} --seeds ${COUNT}\n`);
   await expectTruth(simulators, { first, count: COUNT });
 }, 900_000);
+
+it.each(Object.keys(MUTATIONS))(
+  'notices within a few hundred seeds when %s',
+  async (mutation) => {
+    const { result, others } = await findMutant(mutation, simulators);
+    expect({ mutation, check: result?.check, others }).toEqual({ mutation, check: expect.any(String), others });
+  },
+  300_000,
+);
