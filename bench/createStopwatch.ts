@@ -1,5 +1,5 @@
 import type { Figure } from './figure.ts';
-import { NoFigure } from './noFigure.ts';
+import { NoFigure } from './figure.ts';
 
 export interface Stopwatch {
   /** Runs a step, and keeps the seconds that it took. */

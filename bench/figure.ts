@@ -1,5 +1,8 @@
 import { median } from './median.ts';
 
+/** Why there is no figure. */
+export class NoFigure extends Error {}
+
 /** One thing that was measured, and what it has to be. */
 export interface Figure {
   name: string;

@@ -5,3 +5,7 @@ export function median(values: number[]): number {
   const [low = Number.NaN, high = Number.NaN] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]];
   return (low + high) / 2;
 }
+
+/** Of sorted values, the one that so large a part of them does not pass. */
+export const percentile = (sorted: readonly number[], part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

@@ -1,4 +1,4 @@
-import { NoFigure } from '../noFigure.ts';
+import { NoFigure } from '../figure.ts';
 import type { LoadOrder, LoadReport } from './processes/load.ts';
 import { readProcessorTime } from './readProcess.ts';
 import type { Target } from './target.ts';

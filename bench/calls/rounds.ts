@@ -1,6 +1,6 @@
 import type { Figure } from '../figure.ts';
+import { NoFigure } from '../figure.ts';
 import { median } from '../median.ts';
-import { NoFigure } from '../noFigure.ts';
 import type { Target } from './target.ts';
 
 /** What each round measured of each target. */

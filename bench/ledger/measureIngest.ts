@@ -11,9 +11,8 @@ import { createEventLogStore } from '../../services/usage-ledger/src/event-log/c
 import { createReaderLeases } from '../../services/usage-ledger/src/event-log/createReaderLeases.ts';
 import { getNextOffset } from '../../services/usage-ledger/src/event-log/eventOffset.ts';
 import { silentLog, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
-import { divideRounds, type Figure } from '../figure.ts';
+import { divideRounds, type Figure, NoFigure } from '../figure.ts';
 import { median } from '../median.ts';
-import { NoFigure } from '../noFigure.ts';
 import { insertBare } from './bareInsert.ts';
 import { makeBatch } from './makeBatch.ts';
 

@@ -14,8 +14,7 @@ import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts'
 import type { TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { internalHeaders, startTestService } from '../../services/usage-ledger/test/startTestService.ts';
 import { median } from '../median.ts';
-import { inGroups } from './inGroups.ts';
-import { longestCommandMs } from './redisLoad.ts';
+import { inGroups, longestCommandMs } from './redisLoad.ts';
 
 const KEYS = 100_000;
 const CALLS = 100_000;

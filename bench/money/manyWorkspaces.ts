@@ -14,8 +14,7 @@ import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts'
 import type { TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { internalHeaders, startTestService } from '../../services/usage-ledger/test/startTestService.ts';
 import { type RouterAccounts, startRouterAccounts } from '../../test/support/startRouterAccounts.ts';
-import { inGroups } from './inGroups.ts';
-import { longestCommandMs, secondsOf } from './redisLoad.ts';
+import { inGroups, longestCommandMs, secondsOf } from './redisLoad.ts';
 
 const ROUTERS = 100;
 const WORKSPACES = 1_000_000;

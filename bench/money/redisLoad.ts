@@ -12,3 +12,7 @@ export async function secondsOf(redis: Redis): Promise<number> {
   const seconds = (name: string): number => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]);
   return seconds('used_cpu_user_main_thread') + seconds('used_cpu_sys_main_thread');
 }
+
+export function* inGroups<Item>(items: Item[], size: number): Generator<Item[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
+}

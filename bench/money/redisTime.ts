@@ -8,8 +8,7 @@ import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRe
 import { toAbsorb } from '@turnpike/holds/test/toAbsorb';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { type BareCall, bareScripts } from './bareScripts.ts';
-import { inGroups } from './inGroups.ts';
-import { secondsOf } from './redisLoad.ts';
+import { inGroups, secondsOf } from './redisLoad.ts';
 
 /** Short and many: the machine is faster in one second than in the next. */
 const ROUNDS = 11;

@@ -13,8 +13,7 @@ import { startNginx } from '../calls/startNginx.ts';
 import { OPEN_LIMITS } from '../calls/startOpenStack.ts';
 import type { Target } from '../calls/target.ts';
 import { untilIdle } from '../calls/untilIdle.ts';
-import { divideRounds, type Figure } from '../figure.ts';
-import { NoFigure } from '../noFigure.ts';
+import { divideRounds, type Figure, NoFigure } from '../figure.ts';
 import { setKnobs } from './setKnobs.ts';
 import { toUpload } from './toUpload.ts';
 

@@ -1,8 +1,6 @@
-import { divideRounds } from '../../figure.ts';
-import { median } from '../../median.ts';
-import { NoFigure } from '../../noFigure.ts';
+import { divideRounds, NoFigure } from '../../figure.ts';
+import { median, percentile } from '../../median.ts';
 import { measureCost } from '../measureCost.ts';
-import { percentile } from '../percentile.ts';
 import { edgeAndRouterOf, inRounds, partOf, print, printParts, type Rounds, toFigure, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { NoFigure } from '../../noFigure.ts';
+import { NoFigure } from '../../figure.ts';
 import { seededRandom } from '../../seededRandom.ts';
 import { describe, watchBench } from '../measureCost.ts';
 import type { Scenario } from '../scenario.ts';

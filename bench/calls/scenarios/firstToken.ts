@@ -1,6 +1,6 @@
 import { divideRounds } from '../../figure.ts';
+import { percentile } from '../../median.ts';
 import { measureCost } from '../measureCost.ts';
-import { percentile } from '../percentile.ts';
 import { inRounds, toFigure } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';

@@ -1,7 +1,6 @@
-import { median } from '../../median.ts';
-import { NoFigure } from '../../noFigure.ts';
+import { NoFigure } from '../../figure.ts';
+import { median, percentile } from '../../median.ts';
 import { measureCost, toRequests } from '../measureCost.ts';
-import { percentile } from '../percentile.ts';
 import { inRounds, print, toFigure } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';

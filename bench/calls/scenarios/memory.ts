@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { divideRounds } from '../../figure.ts';
-import { NoFigure } from '../../noFigure.ts';
+import { divideRounds, NoFigure } from '../../figure.ts';
 import { describe, toRequests, watchBench } from '../measureCost.ts';
 import type { LoadReport } from '../processes/load.ts';
 import { readMemory } from '../readProcess.ts';

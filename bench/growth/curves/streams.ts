@@ -4,7 +4,7 @@ import { readMemory, readProcessorTime } from '../../calls/readProcess.ts';
 import { endService, startAgain } from '../../calls/restartService.ts';
 import { sendWhole } from '../../calls/warmUp.ts';
 import { toChatRequest } from '../../calls/wire.ts';
-import { NoFigure } from '../../noFigure.ts';
+import { NoFigure } from '../../figure.ts';
 import type { Curve } from '../curve.ts';
 import { toAll } from '../measureCalls.ts';
 import { DOES_NOT_BEND, type Line, type Plot } from '../plot.ts';

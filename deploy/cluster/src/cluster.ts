@@ -11,9 +11,8 @@ import { checkRequirements } from './checkRequirements.ts';
 import { applyObjects, deployRegion } from './deployRegion.ts';
 import { type ClusterRegion, describeRegion, writeClusterFile } from './describeCluster.ts';
 import { ensureImages, type Image, loadImages } from './images.ts';
-import { BIN, KUBECONFIG, STACK_FILE } from './paths.ts';
+import { BIN, KUBECONFIG, namespaceOf, STACK_FILE } from './paths.ts';
 import { loadRegionSecrets } from './regionSecrets.ts';
-import { namespaceOf } from './regions.ts';
 import { runScript } from './runScript.ts';
 
 /** Where progress goes, a line at a time. */

@@ -5,8 +5,8 @@ import { StackError } from '@turnpike/local-stack/stackError';
 import { describeTrouble } from './describeTrouble.ts';
 import { kubectl } from './kubectl.ts';
 import { buildOverlay, type Manifest, toPhases, withDigests } from './overlay.ts';
+import { namespaceOf } from './paths.ts';
 import { toSecretObjects } from './regionSecrets.ts';
-import { namespaceOf } from './regions.ts';
 import { isReady, listWorkloads } from './workloads.ts';
 
 const POLL_MS = 500;

@@ -7,8 +7,7 @@ import { StackError } from '@turnpike/local-stack/stackError';
 import type { StackRegion } from '@turnpike/local-stack/stackFile';
 import { z } from 'zod';
 import { getJson } from './kubectl.ts';
-import { OWN_STATE, STACK_FILE, STATE } from './paths.ts';
-import { namespaceOf, secretsFileOf } from './regions.ts';
+import { namespaceOf, OWN_STATE, STACK_FILE, STATE, secretsFileOf } from './paths.ts';
 
 const PORT = 8080;
 const INTERNAL_PORT = 9090;

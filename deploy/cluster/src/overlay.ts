@@ -3,7 +3,7 @@ import { SERVICE_NAMES } from '@turnpike/config/services';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { kubectl } from './kubectl.ts';
-import { overlayOf } from './regions.ts';
+import { overlayOf } from './paths.ts';
 
 const podTemplateSchema = z.looseObject({
   metadata: z.looseObject({ annotations: z.record(z.string(), z.string()).optional() }).optional(),

@@ -1,7 +1,7 @@
 import type { Region } from '@turnpike/config/region';
 import { type DatabaseService, REGION_DATABASE_SERVICES, SERVICES, type ServiceName } from '@turnpike/config/services';
 import { type LocalSecrets, loadLocalSecrets, toInternalKeySettings } from '@turnpike/local-stack/localSecrets';
-import { namespaceOf, secretsFileOf } from './regions.ts';
+import { namespaceOf, secretsFileOf } from './paths.ts';
 
 /** Who signs requests to a region's S3 server. */
 const S3_ACCESS_KEY_ID = 'turnpike-local';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackError } from '@turnpike/local-stack/stackError';
-import type { Component } from './archive/component.ts';
+import type { Component } from './archive/toBillOfMaterials.ts';
 import { toBillOfMaterials } from './archive/toBillOfMaterials.ts';
 import { APPS } from './images.ts';
 import { copyNode } from './layers/runtimeLayer.ts';

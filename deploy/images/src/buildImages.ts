@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import type { Component } from './archive/component.ts';
 import { packImage } from './archive/packImage.ts';
 import { type Blob, packLayer } from './archive/packLayer.ts';
+import type { Component } from './archive/toBillOfMaterials.ts';
 import { toBillOfMaterials } from './archive/toBillOfMaterials.ts';
 import type { Image } from './images.ts';
 import type { Layer } from './layers/layer.ts';

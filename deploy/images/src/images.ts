@@ -1,9 +1,8 @@
 import { entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
-import { ensureFfmpeg } from '@turnpike/local-stack/tools/ensureFfmpeg';
-import { ensureRedisServer } from '@turnpike/local-stack/tools/ensureRedisServer';
+import { ensureFfmpeg, ensureRedisServer } from '@turnpike/local-stack/tools/installDebianPackages';
 import { appLayer } from './layers/appLayer.ts';
+import { copyDebianFiles, listBeyondNode, stampFiles } from './layers/debianFiles.ts';
 import type { Layer } from './layers/layer.ts';
-import { programsLayer } from './layers/programsLayer.ts';
 import { javaLayer, kafkaLayer, postgresLayer, s3ProxyLayer, storeScriptsLayer } from './layers/storeLayers.ts';
 
 /** An image: what lies above the runtime, and what is started. */
@@ -67,3 +66,15 @@ export const IMAGES: readonly Image[] = [
   toStoreImage('s3', javaLayer, s3ProxyLayer),
   toStoreImage('kafka', javaLayer, kafkaLayer),
 ];
+
+/** Programs of Debian packages, which `prepare` installs where they may be missing, and the libraries they need beside Node's. */
+function programsLayer(name: string, programs: string[], prepare?: Layer['prepare']): Layer {
+  return {
+    name,
+    ...(prepare && { prepare }),
+    stamp: async () => stampFiles(await listFiles(programs)),
+    fill: async (folder) => copyDebianFiles(await listFiles(programs), folder),
+  };
+}
+
+const listFiles = async (programs: string[]): Promise<string[]> => [...programs, ...(await listBeyondNode(programs))];

@@ -17,9 +17,8 @@ import { linkStackFile, type StackDescription, writeStackFile } from './stackFil
 import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
 import { takeStackLock } from './stackLock.ts';
 import { listPorts, toStackPorts } from './stackPorts.ts';
-import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
-import { ensureRedisServer } from './tools/ensureRedisServer.ts';
+import { ensureFfmpeg, ensureRedisServer } from './tools/installDebianPackages.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
 import { type ServiceSettings, toMigrationEnvironment } from './toServiceEnvironments.ts';
 import { waitFor } from './waitFor.ts';

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestBroker.ts';
-import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureManifestTools } from './tools/ensureManifestTools.ts';
-import { ensurePromtool } from './tools/ensurePromtool.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
-import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { hasCommand } from './tools/hasCommand.ts';
+import { ensureFfmpeg, ensurePromtool, ensureRedisServer } from './tools/installDebianPackages.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import type { Cell } from '../cell.ts';
 import { rideWave } from '../region/rideWave.ts';
 import { judge } from './rollingUpdate.ts';

@@ -1,6 +1,6 @@
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { runScript } from '@turnpike/cluster/runScript';
 import { listWorkloads } from '@turnpike/cluster/workloads';
 import { REGION_SERVICES } from '@turnpike/config/services';

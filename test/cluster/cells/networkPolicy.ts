@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { REGIONS } from '@turnpike/config/region';
 import { REGION_DATABASE_SERVICES } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';

@@ -1,8 +1,8 @@
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeCluster';
 import { kubectl } from '@turnpike/cluster/kubectl';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
-import { namespaceOf } from '@turnpike/cluster/regions';
 import { REGION_SERVICES } from '@turnpike/config/services';
 import { Redis } from 'ioredis';
 import pg from 'pg';

@@ -1,5 +1,5 @@
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { REGIONS } from '@turnpike/config/region';
 import { z } from 'zod';
 import type { Cell } from '../cell.ts';

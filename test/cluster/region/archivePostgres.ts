@@ -1,6 +1,6 @@
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import type { Region } from '@turnpike/config/region';
 import pg from 'pg';
 import { listContainers, runInFiles } from './inContainer.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { ClusterRegion } from '@turnpike/cluster/describeCluster';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { isReady, listWorkloads } from '@turnpike/cluster/workloads';
 import type { Region } from '@turnpike/config/region';
 import { listModels } from '@turnpike/local-stack/listModels';

@@ -1,5 +1,5 @@
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { readApi } from '@turnpike/cluster/readApi';
-import { namespaceOf } from '@turnpike/cluster/regions';
 import type { Region } from '@turnpike/config/region';
 import { z } from 'zod';
 

@@ -1,5 +1,5 @@
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import { isReady, listWorkloads, type Workload } from '@turnpike/cluster/workloads';
 import type { Region } from '@turnpike/config/region';
 import type { ServiceName } from '@turnpike/config/services';

@@ -1,5 +1,5 @@
 import { getJson } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import type { Region } from '@turnpike/config/region';
 import { z } from 'zod';
 

@@ -1,5 +1,5 @@
 import { readClusterFile } from '@turnpike/cluster/describeCluster';
-import { namespaceOf } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/paths';
 import type { Region } from '@turnpike/config/region';
 import { entryOf, INTERNAL_SERVICES } from '@turnpike/config/services';
 import type { Suite } from '../cell.ts';

@@ -1,4 +1,11 @@
-import type { Component } from './component.ts';
+/** A package that is in an image, as its list of contents names it. */
+export interface Component {
+  name: string;
+  version: string;
+  /** Package URL: where it comes from, its name and version, in one. */
+  purl: string;
+  license: string | undefined;
+}
 
 /** What an image is made of, as CycloneDX 1.6. It has no date and no serial number: the same packages make the same text. */
 export function toBillOfMaterials(image: { name: string; version: string }, components: Component[]): string {

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { deployApp } from '../app/deployApp.ts';
-import type { Component } from '../archive/component.ts';
+import type { Component } from '../archive/toBillOfMaterials.ts';
 import type { Layer } from './layer.ts';
 
 /** A package of the workspace in `/app`, compiled, with what it needs in production. `place` is its folder in the repository. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Component } from '../archive/component.ts';
+import type { Component } from '../archive/toBillOfMaterials.ts';
 import { readOutput } from '../readOutput.ts';
 import { copyFiles, listDebianPackages, listLibraries } from './copyPrograms.ts';
 

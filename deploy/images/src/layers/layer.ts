@@ -1,4 +1,4 @@
-import type { Component } from '../archive/component.ts';
+import type { Component } from '../archive/toBillOfMaterials.ts';
 
 /** A part of an image that others may share. */
 export interface Layer {

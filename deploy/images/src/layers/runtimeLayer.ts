@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
-import type { Component } from '../archive/component.ts';
+import type { Component } from '../archive/toBillOfMaterials.ts';
 import { listLibraries } from './copyPrograms.ts';
 import { copyDebianFiles, describeDebianFiles, stampFiles } from './debianFiles.ts';
 import type { Layer } from './layer.ts';

@@ -4,7 +4,7 @@ import { findPostgresBinaries } from '@turnpike/local-stack/parts/findPostgresBi
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { ensureJars, type JavaServer } from '@turnpike/local-stack/tools/ensureJars';
 import { compileTypeScript } from '../app/compileTypeScript.ts';
-import type { Component } from '../archive/component.ts';
+import type { Component } from '../archive/toBillOfMaterials.ts';
 import { copyDebianFiles, describeDebianFiles, listBeyondNode, stampFiles } from './debianFiles.ts';
 import type { Layer } from './layer.ts';
 

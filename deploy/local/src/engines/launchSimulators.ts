@@ -4,7 +4,7 @@ import type { Parts } from '../process/startParts.ts';
 import type { StackPorts } from '../stackPorts.ts';
 import type { PortOf } from '../toServiceEnvironments.ts';
 import type { LaunchedEngine, LaunchingEngines } from './launchedEngine.ts';
-import { writeEnginesFile } from './writeEnginesFile.ts';
+import { writeEnginesFile } from './launchedEngine.ts';
 
 export interface SimulatorsOptions {
   parts: Parts;

@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import { readServedModels } from '../readServedModels.ts';
 import type { DiscoveredModel } from './discoverModels.ts';
 import type { LaunchingEngines } from './launchedEngine.ts';
+import { writeEnginesFile } from './launchedEngine.ts';
 import type { PlannedEngine } from './planEngines.ts';
 import { ASSUMED_CONTEXT_LENGTH, toEngineCatalog } from './toEngineCatalog.ts';
-import { writeEnginesFile } from './writeEnginesFile.ts';
 
 interface RealEnginesOptions {
   engines: PlannedEngine[];

@@ -40,3 +40,21 @@ export async function installDebianPackages(
     if (hasOwnPolicy) await rm(POLICY_FILE, { force: true });
   }
 }
+
+/**
+ * Makes sure that `ffmpeg` and the `ffprobe` that comes with it are on this machine: installs them as root, else throws a
+ * `StackError` with what to run.
+ */
+export async function ensureFfmpeg(say: (line: string) => void): Promise<void> {
+  if (!hasCommand('ffmpeg') || !hasCommand('ffprobe')) await installDebianPackages(['ffmpeg'], 'ffmpeg', say);
+}
+
+/** Makes sure that `promtool` is on this machine, as `ensureRedisServer` does. Debian has it in the package of Prometheus. */
+export async function ensurePromtool(say: (line: string) => void): Promise<void> {
+  if (!hasCommand('promtool')) await installDebianPackages(['prometheus'], 'promtool', say);
+}
+
+/** Makes sure that `redis-server` is on this machine: installs it as root, else throws a `StackError` with what to run. */
+export async function ensureRedisServer(say: (line: string) => void): Promise<void> {
+  if (!hasCommand('redis-server')) await installDebianPackages(['redis-server'], 'redis-server', say);
+}

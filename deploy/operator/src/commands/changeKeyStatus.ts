@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { keyId } from '../cli/fields.ts';
-import { toPrintable } from '../report/toPrintable.ts';
+import { toPrintable } from '../report/formatTable.ts';
 import { toShownKey } from '../stack/keyDetails.ts';
 
 async function change(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { displayName, organizationId, usd, workspaceId } from '../cli/fields.ts';
-import { toPrintable } from '../report/toPrintable.ts';
+import { toPrintable } from '../report/formatTable.ts';
 import { toWorkspaceDocument } from '../stack/workspace.ts';
 
 /** Never changes a workspace that is there. Without credit it can spend nothing, so the answer says how it gets some. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { keyId } from '../cli/fields.ts';
-import { toPrintable } from '../report/toPrintable.ts';
+import { toPrintable } from '../report/formatTable.ts';
 import { toKeyDocument, toShownKey } from '../stack/keyDetails.ts';
 
 /** Final, so whoever does it says that they mean it. */

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
-import { toAmountFields, toUsdCell } from '../report/amounts.ts';
-import { toInstantCell } from '../report/toInstantCell.ts';
+import { toAmountFields, toInstantCell, toUsdCell } from '../report/amounts.ts';
 import { readPages } from '../stack/readPages.ts';
 
 const COLUMNS = [{ title: 'came' }, { title: 'id' }, { title: 'USD', isNumber: true }, { title: 'note' }];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { toInstantCell } from '../report/toInstantCell.ts';
-import { readDeadLetters } from '../stack/deadLetter.ts';
+import { toInstantCell } from '../report/amounts.ts';
+import { readDeadLetters } from '../stack/readPages.ts';
 
 const COLUMNS = [
   { title: 'id', isNumber: true },

@@ -2,7 +2,7 @@ import type { engineSchema } from '@turnpike/internal-api/modelRouter';
 import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { reportOrWatch, WATCH } from '../cli/watch.ts';
-import { toInstantCell } from '../report/toInstantCell.ts';
+import { toInstantCell } from '../report/amounts.ts';
 
 type EngineRow = z.output<typeof engineSchema>;
 

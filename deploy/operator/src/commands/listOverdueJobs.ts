@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { toInstantCell } from '../report/toInstantCell.ts';
+import { toInstantCell } from '../report/amounts.ts';
 
 const COLUMNS = [{ title: 'job' }, { title: 'kind' }, { title: 'ended' }, { title: 'lacks' }];
 

@@ -4,7 +4,7 @@ import { defineCommand } from '../cli/command.ts';
 import { deadLetterId } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
 import type { Services } from '../stack/createServices.ts';
-import { readDeadLetters } from '../stack/deadLetter.ts';
+import { readDeadLetters } from '../stack/readPages.ts';
 
 type Outcome = Awaited<ReturnType<Services['ledger']['replayDeadLetter']>>;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { deadLetterId } from '../cli/fields.ts';
+import { toInstantCell } from '../report/amounts.ts';
 import { formatTable } from '../report/formatTable.ts';
-import { toInstantCell } from '../report/toInstantCell.ts';
 
 export const showDeadLetter = defineCommand({
   words: 'dead-letters show',

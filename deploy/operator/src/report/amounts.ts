@@ -13,3 +13,7 @@ export function toAmountFields<Name extends string>(name: Name, amount: NanoUsd 
 
 /** An amount for people: plain dollars; a dash where there is none. */
 export const toUsdCell = (amount: NanoUsd | null): string => (amount === null ? '-' : toUsdText(amount));
+
+/** An instant for people, to the minute in UTC; a dash where there is none. */
+export const toInstantCell = (instant: string | null): string =>
+  instant === null ? '-' : `${instant.slice(0, 16).replace('T', ' ')}Z`;

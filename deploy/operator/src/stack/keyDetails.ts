@@ -1,9 +1,8 @@
 import { toMaskedKey } from '@turnpike/api-keys/apiKey';
 import type { keyDetailsSchema } from '@turnpike/internal-api/auth';
 import type { z } from 'zod';
-import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import { toAmountFields, toInstantCell, toUsdCell } from '../report/amounts.ts';
 import type { Column } from '../report/formatTable.ts';
-import { toInstantCell } from '../report/toInstantCell.ts';
 
 /** A key as people and `--json` are shown it. */
 export const toShownKey = ({

@@ -1,5 +1,5 @@
 import type { InternalCallError } from '@turnpike/internal-api/transport/createClient';
-import { toPrintable } from '../report/toPrintable.ts';
+import { toPrintable } from '../report/formatTable.ts';
 import type { StackAccess } from './findStack.ts';
 
 /** What to do about a refusal, where the service itself cannot know how it was asked. */

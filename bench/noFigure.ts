@@ -1,2 +1,0 @@
-/** Why there is no figure. */
-export class NoFigure extends Error {}
