@@ -9,7 +9,7 @@ const NO_ANSWER = new Set(['KafkaJSConnectionError', 'KafkaJSNumberOfRetriesExce
  */
 export async function assertDurableTopic(topic: string, options: KafkaClientOptions): Promise<void> {
   if (options.copies === 'one') return;
-  const lacks = await ensureTopic(createKafkaClient(options), topic, options.copies).catch((error: Error) => {
+  const lacks = await ensureTopic(createKafkaClient(options).kafka, topic, options.copies).catch((error: Error) => {
     if (NO_ANSWER.has(error.name)) return undefined;
     throw new Error(`the topic ${topic} cannot be made with several copies: ${wordsOf(error)}; ${ONE}`, {
       cause: error,

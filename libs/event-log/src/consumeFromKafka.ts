@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
-import type { Consumer, Kafka } from 'kafkajs';
-import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
+import type { Consumer } from 'kafkajs';
+import { createKafkaClient, type KafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
 import { createLagMeter, type LagMeter } from './createLagMeter.ts';
 import { ensureTopic } from './ensureTopic.ts';
 import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
@@ -34,12 +34,12 @@ const LEAVE_TIMEOUT_MS = 5_000;
  */
 export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogConsumer {
   const { topic, log } = options;
-  const kafka = createKafkaClient(options);
-  const lag = createLagMeter(kafka, options);
+  const client = createKafkaClient(options);
+  const lag = createLagMeter(client.kafka, options);
   const stop = new AbortController();
   const readers: Readers = { current: undefined };
   const run = { signal: stop.signal, readers, lag, readerId: randomUUID() };
-  const reading = readUntilStopped(kafka, options, run);
+  const reading = readUntilStopped(client, options, run);
   return {
     lag: lag.measure,
     endOffsets: lag.endOffsets,
@@ -70,13 +70,13 @@ interface Run {
  * Loops by itself instead of with `repeat`, because a run lasts as long as the broker does and its end is no sign of
  * success.
  */
-async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, run: Run): Promise<void> {
+async function readUntilStopped(client: KafkaClient, options: ConsumeFromKafkaOptions, run: Run): Promise<void> {
   const { topic, log } = options;
   const { signal } = run;
   let failures = 0;
   while (!signal.aborted) {
     try {
-      await readUntilCrash(kafka, options, { ...run, onRunning: () => (failures = 0) });
+      await readUntilCrash(client, options, { ...run, onRunning: () => (failures = 0) });
     } catch (error) {
       log.warn({ err: error, topic }, 'event log not read, trying again');
       await pause(backoffMs(failures, BACKOFF), signal);
@@ -86,7 +86,7 @@ async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, 
 }
 
 async function readUntilCrash(
-  kafka: Kafka,
+  { kafka, endSilent }: KafkaClient,
   options: ConsumeFromKafkaOptions,
   { signal, readers, lag, readerId, onRunning }: Run & { onRunning: () => void },
 ): Promise<void> {
@@ -107,6 +107,7 @@ async function readUntilCrash(
     // Every crash comes to us: kafkajs itself restarts after some and not after others.
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3, restartOnFailure: async () => false },
   });
+  consumer.on(consumer.events.REQUEST_TIMEOUT, endSilent);
   const reader = createBatchReader({ ...options, readerId, consumer, signal });
   readers.current = reader;
   const session = new AbortController();

@@ -15,12 +15,13 @@ const RETRY = { initialRetryTime: 200, maxRetryTime: 1_000, retries: 6 };
  * acknowledged records: repeats are sorted out by the events' own ids.
  */
 export function createKafkaProducer(options: KafkaClientOptions): EventLogProducer {
-  const kafka = createKafkaClient(options);
+  const { kafka, endSilent } = createKafkaClient(options);
   const producer = kafka.producer({
     createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
     allowAutoTopicCreation: false,
     retry: RETRY,
   });
+  producer.on(producer.events.REQUEST_TIMEOUT, endSilent);
   const preparing = new Map<string, Promise<void>>();
 
   async function prepare(topic: string): Promise<void> {
