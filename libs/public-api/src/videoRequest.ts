@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mediaModel, mediaPrompt, mediaSize } from './mediaFields.ts';
 import { optional } from './requestFields.ts';
 
-const NOT_SECONDS = 'must be a whole number of seconds';
+const NOT_SECONDS = 'must be a whole number of seconds from 1 to 9999';
 
 const imageAddress = z.string().min(1).meta({
   description: 'A public http(s) address on its usual port, or a base64 data URL.',

@@ -95,6 +95,7 @@ export const mediaRows = {
   'media.413.after': 'an upload that turns out larger is 413 while it is sent: max_size_mb without a message',
   'media.413.edge': 'an upload of 25 MiB is taken, announced or not',
   'media.422.fields': 'a field that fails is 422 invalid_request_body with its param',
+  'media.422.edges': 'beyond a bound of the published description: 422 with its param, and the message names the bound',
   'media.422.unknown': 'a field that no operation has is 422 with its param, and so is what engines would obey',
   'media.422.allowed': 'what a model cannot do is 422, and names what it can',
   'media.422.model': 'a model of another kind is 422 with param model',

@@ -64,7 +64,7 @@ export const requestRows = {
   'request.output-bound.model': 'the output bound is never above the model’s max_output_length',
   'request.wrong-category': 'a model of the wrong category for the operation is 400 with param model',
   'request.edges':
-    'each bound, choice and null of the published description is served at its edge, and 400 with its param beyond',
+    'each bound, choice and null of the published description is served at its edge; beyond, 400 names the field and the bound',
   'request.invalid-values': 'a value that is out of range or of the wrong type is 400 with the field as param',
   'request.engine-400': 'another 400 of the engine is passed on as 400 with its message and param',
   'request.engine-422-501': 'an engine’s 422 and 501 become 400',

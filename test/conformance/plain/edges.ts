@@ -50,14 +50,18 @@ row('request.edges', async () => {
   const wrong: string[] = [];
   const sendRest = async (): Promise<void> => {
     for (let next = cases.pop(); next; next = cases.pop()) {
-      const { path, text, place, isAllowed, isPartial } = next;
+      const { path, text, place, isAllowed, isPartial, bound } = next;
       const { status, body } = await client.post(path, text);
-      const param = (body as { error?: { param?: string | null } } | undefined)?.error?.param ?? '';
-      const isNamed = param !== '' && (place.startsWith(param) || param.startsWith(place));
+      const { param, message = '' } =
+        (body as { error?: { param?: string | null; message?: string } } | undefined)?.error ?? {};
+      const isNamed =
+        !!param &&
+        (place.startsWith(param) || param.startsWith(place)) &&
+        (bound === undefined || message.includes(String(bound)));
       const isRight = isAllowed
         ? status === 200 || (isPartial && status === 400 && isNamed)
         : status === 400 && isNamed;
-      if (!isRight) wrong.push(`${path} ${place} ${isAllowed} ${status} ${param}: ${text.slice(0, 300)}`);
+      if (!isRight) wrong.push(`${path} ${place} ${isAllowed} ${status} ${param} ${message}: ${text.slice(0, 300)}`);
     }
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, sendRest));

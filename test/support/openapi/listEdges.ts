@@ -30,6 +30,8 @@ interface Value {
   /** Within the field, as errors name it. */
   place: string;
   isAllowed: boolean;
+  /** The bound that the value is beyond, where it is a number that an error can name. */
+  bound?: number;
 }
 
 /** A value of a field of a request at a bound that the document has for it, or just beyond. */
@@ -68,6 +70,7 @@ export function listEdges(name: string, schemas: Record<string, JsonSchema>, { s
 
   function* edgesOf(schema: JsonSchema, place: string, key: string): Generator<Value> {
     const edge = (value: unknown, isAllowed: boolean): Value => ({ value, place, isAllowed });
+    const beyond = (value: unknown, bound: number): Value => ({ value, place, isAllowed: false, bound });
     const forms = formsOf(schema);
     for (const form of forms) {
       if ([form.type].flat().includes('null')) yield edge(null, true);
@@ -83,19 +86,19 @@ export function listEdges(name: string, schemas: Record<string, JsonSchema>, { s
         yield edge(`int64:${INT64.maximum + 1n}`, false);
       } else if (form.type === 'integer' || form.type === 'number') {
         const step = form.type === 'integer' ? 1 : JUST;
-        if (form.minimum !== undefined) yield* [edge(form.minimum, true), edge(form.minimum - step, false)];
-        if (form.maximum !== undefined) yield* [edge(form.maximum, true), edge(form.maximum + step, false)];
+        if (form.minimum !== undefined) yield* [edge(form.minimum, true), beyond(form.minimum - step, form.minimum)];
+        if (form.maximum !== undefined) yield* [edge(form.maximum, true), beyond(form.maximum + step, form.maximum)];
       } else if (form.type === 'string' && samples[key] === undefined) {
         const { minLength: least = 0, maxLength: most } = form;
         yield edge('a'.repeat(least), true);
         if (least > 0) yield edge('a'.repeat(least - 1), false);
-        if (most !== undefined) yield* [edge('a'.repeat(most), true), edge('a'.repeat(most + 1), false)];
+        if (most !== undefined) yield* [edge('a'.repeat(most), true), beyond('a'.repeat(most + 1), most)];
       } else if (form.type === 'array') {
         const { items = {}, minItems: least = 0, maxItems: most } = form;
         const listOf = (length: number) => Array.from({ length }, () => leastOf(items));
         yield edge(listOf(least), true);
         if (least > 0) yield edge(listOf(least - 1), false);
-        if (most !== undefined) yield* [edge(listOf(most), true), edge(listOf(most + 1), false)];
+        if (most !== undefined) yield* [edge(listOf(most), true), beyond(listOf(most + 1), most)];
         for (const { value, ...within } of edgesOf(items, `${place}[0]`, '')) yield { ...within, value: [value] };
       } else if (form.properties) {
         const least = leastOf(form) as object;

@@ -266,12 +266,17 @@ describe('videos', () => {
 
   it.each<[string, () => Exchange, string, string]>([
     ['4 s', () => aJsonRequest({ ...VIDEO, seconds: '4' }), 'seconds', 'seconds must be 3 or 5 for this model, not 4'],
-    ['03 s', () => aJsonRequest({ ...VIDEO, seconds: '03' }), 'seconds', 'seconds must be a whole number of seconds'],
+    [
+      '03 s',
+      () => aJsonRequest({ ...VIDEO, seconds: '03' }),
+      'seconds',
+      'seconds must be a whole number of seconds from 1 to 9999',
+    ],
     [
       '03 s in a form',
       () => aForm(...texts({ ...VIDEO, seconds: '03' })),
       'seconds',
-      'seconds must be a whole number of seconds',
+      'seconds must be a whole number of seconds from 1 to 9999',
     ],
     [
       'an image in a part without a file name',
@@ -279,7 +284,12 @@ describe('videos', () => {
       'input_reference',
       'input_reference has no file name, which a file needs here',
     ],
-    ['5.5 s', () => aJsonRequest({ ...VIDEO, seconds: '5.5' }), 'seconds', 'seconds must be a whole number of seconds'],
+    [
+      '5.5 s',
+      () => aJsonRequest({ ...VIDEO, seconds: '5.5' }),
+      'seconds',
+      'seconds must be a whole number of seconds from 1 to 9999',
+    ],
     [
       'a size that it has not',
       () => aJsonRequest({ ...VIDEO, size: '1x1' }),
