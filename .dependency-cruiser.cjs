@@ -130,7 +130,7 @@ module.exports = {
     ...layers('services/edge/src', [['.'], ['proxy', 'flood'], ['api', 'headers'], ['paths']]),
     ...layers('services/control-plane/src', [
       ['.'],
-      ['routes'],
+      ['routes', 'pages'],
       ['organizations'],
       ['identity'],
       ['mail'],

@@ -1,6 +1,7 @@
 import type { SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
 import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
+import { PAGES } from '@turnpike/console-api/pages';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
@@ -26,6 +27,7 @@ import type { Origin } from './audit/audit.ts';
 import type { Db } from './database/openDatabase.ts';
 import { readPage } from './feed/feed.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
+import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
 import { createGuard, REFUSALS } from './routes/guards.ts';
 import { createHandlers, type HandlerDependencies } from './routes/handlers.ts';
@@ -33,6 +35,8 @@ import { createHandlers, type HandlerDependencies } from './routes/handlers.ts';
 export interface AppDependencies extends HandlerDependencies {
   /** Proxies in front whose `X-Forwarded-For` counts. */
   trustedHops: number;
+  /** The dashboard; undefined: no path answers with a page. */
+  pages?: Pages | undefined;
   log: Logger;
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
 }
@@ -47,7 +51,7 @@ const HEADERS = {
 
 /** The routes for browsers. Every route has a guard: `serve` takes no route without one, and paths outside the list are 404. */
 export function createApp(dependencies: AppDependencies): Express {
-  const { log, telemetry, trustedHops } = dependencies;
+  const { log, telemetry, trustedHops, pages } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const app = express();
   app.disable('x-powered-by');
@@ -86,6 +90,10 @@ export function createApp(dependencies: AppDependencies): Express {
     const target = await endSignIn(dependencies, req, res);
     res.redirect(303, target);
   });
+  if (pages) {
+    for (const path of Object.values(PAGES)) serve('GET', path.replaceAll('$', ':'), openGuard, sendPage(pages));
+    serve('GET', '/assets/:name', openGuard, sendAsset(pages));
+  }
 
   app.use((_req, res) => sendWireError(res, flat(404, 'not_found', { message: 'There is nothing at this path.' })));
   const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE } });

@@ -28,4 +28,6 @@ export const configSchema = z.object({
   WELCOME_CREDIT_NANO_USD: nonNegativeNanoUsdSchema.optional(),
   /** The sender of every mail: `Turnpike <no-reply@example.com>`. */
   MAIL_FROM: z.string().min(3),
+  /** The folder of the built dashboard. Unset: no path answers with a page. */
+  DASHBOARD_DIR: z.string().min(1).optional(),
 });

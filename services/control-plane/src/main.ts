@@ -11,6 +11,7 @@ import { Provider } from './identity/providers.ts';
 import { removeEndedSessions } from './identity/sessions.ts';
 import { openJobQueue } from './jobs/openJobQueue.ts';
 import { Outbox } from './mail/outbox.ts';
+import { readPages } from './pages/pages.ts';
 
 /** Attempts to sign in by one client address: a company behind one address has some a minute. */
 const BY_ADDRESS = { requestsPerMinute: 20, burst: 60, maxNames: 100_000 };
@@ -52,6 +53,7 @@ startService({
       byAddress: createThrottle(BY_ADDRESS),
       byMailbox: createThrottle(BY_MAILBOX),
       trustedHops: config.TRUSTED_HOPS,
+      pages: config.DASHBOARD_DIR === undefined ? undefined : await readPages(config.DASHBOARD_DIR),
       log,
       telemetry,
       signingKey: config.INTERNAL_SIGNING_KEY,

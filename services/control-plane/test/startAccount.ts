@@ -15,6 +15,7 @@ import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
 import { openJobQueue } from '../src/jobs/openJobQueue.ts';
 import { Outbox } from '../src/mail/outbox.ts';
+import type { Pages } from '../src/pages/pages.ts';
 
 export const ACCOUNT_ORIGIN = 'http://localhost:8106';
 
@@ -55,9 +56,11 @@ export interface TestAccount {
 /** The control plane on a real Postgres, with a real mail server that keeps what comes. */
 export async function startAccount({
   providers = [],
+  pages,
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
 }: {
   providers?: ProviderSettings[];
+  pages?: Pages;
   /** The limits of sign-ins and mails; high where a test is about something else. */
   limits?: { requestsPerMinute: number; burst: number };
 } = {}): Promise<TestAccount> {
@@ -103,6 +106,7 @@ export async function startAccount({
     byAddress: throttle(),
     byMailbox: throttle(),
     trustedHops: 0,
+    pages,
     log,
     telemetry: noTelemetry,
   });

@@ -1,3 +1,4 @@
+import type { SignInError } from '@turnpike/console-api/pages';
 import { ApiError } from '@turnpike/public-api/apiError';
 import {
   authorizationCodeGrant,
@@ -33,19 +34,10 @@ const claimsSchema = z.object({
 });
 type Claims = z.infer<typeof claimsSchema>;
 
-/** The reasons why a sign-in by a provider came to nothing: the page shows one sentence for each. */
-export type OidcRefusal =
-  | 'sign_in_is_over'
-  | 'provider_refused'
-  | 'address_not_verified'
-  | 'sign_in_and_link_instead'
-  | 'identity_is_taken'
-  | 'another_user';
-
 export class OidcRefused extends Error {
-  readonly reason: OidcRefusal;
+  readonly reason: SignInError;
 
-  constructor(reason: OidcRefusal, options?: ErrorOptions) {
+  constructor(reason: SignInError, options?: ErrorOptions) {
     super(reason, options);
     this.reason = reason;
   }

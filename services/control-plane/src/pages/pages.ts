@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { NONCE_PLACEHOLDER } from '@turnpike/console-api/pages';
+import type { RequestHandler } from 'express';
+
+/** The built files of the dashboard, in memory: they are few and small. */
+export interface Pages {
+  indexHtml: string;
+  /** By the name below `assets/`. A name has the hash of its content. */
+  assets: Map<string, { type: string; content: Buffer; compressed: Buffer }>;
+}
+
+const TYPES: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Reads the files that a build of the dashboard left in a folder. Throws if it is none. */
+export async function readPages(folder: string): Promise<Pages> {
+  const indexHtml = await readFile(join(folder, 'index.html'), 'utf8');
+  const assets: Pages['assets'] = new Map();
+  for (const name of await readdir(join(folder, 'assets'))) {
+    const content = await readFile(join(folder, 'assets', name));
+    const type = TYPES[extname(name)];
+    if (type === undefined) throw new Error(`the dashboard has a file of an unknown type: ${name}`);
+    assets.set(name, { type, content, compressed: await promisify(gzip)(content) });
+  }
+  return { indexHtml, assets };
+}
+
+/** Answers with `index.html` and a nonce of this answer, by which Mantine may add its styles. No other inline style or script runs. */
+export function sendPage({ indexHtml }: Pages): RequestHandler {
+  return (_req, res) => {
+    const nonce = randomBytes(16).toString('base64url');
+    res.set({
+      'cache-control': 'no-cache',
+      'content-security-policy': `default-src 'self'; style-src 'self' 'nonce-${nonce}'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+      'content-type': 'text/html; charset=utf-8',
+    });
+    res.send(indexHtml.replaceAll(NONCE_PLACEHOLDER, nonce));
+  };
+}
+
+/** Answers with a file for good, since another content has another name. */
+export function sendAsset({ assets }: Pages): RequestHandler {
+  return (req, res, next) => {
+    const asset = assets.get(String(req.params.name));
+    if (!asset) return next();
+    const isCompressed = req.acceptsEncodings('gzip') === 'gzip';
+    res.set({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': asset.type,
+      vary: 'accept-encoding',
+      ...(isCompressed && { 'content-encoding': 'gzip' }),
+    });
+    res.send(isCompressed ? asset.compressed : asset.content);
+  };
+}
