@@ -6,6 +6,7 @@ import './shared-stack/vision.ts';
 import './shared-stack/prefixCache.ts';
 import './shared-stack/severalRouters.ts';
 import './shared-stack/hostileClients.ts';
+import './shared-stack/mediaJobs.ts';
 import './shared-stack/reconcile.ts';
 import { stopStack } from './shared-stack/stack.ts';
 

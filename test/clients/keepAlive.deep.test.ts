@@ -6,7 +6,7 @@ import { langchainClient } from './npm/langchainClient.ts';
 import { pythonClients } from './python/pythonClients.ts';
 import { SLOW_ANSWER, SLOW_CHAT, streamSlowly } from './streamSlowly.ts';
 
-// Client libraries besides openai, which conformance/streams.test.ts has, read streams that begin with comments.
+// Client libraries besides openai, which conformance/wire/streams.ts has, read streams that begin with comments.
 
 const isGoHere = process.env.TURNPIKE_TEST_GO === 'available';
 const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;

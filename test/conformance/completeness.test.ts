@@ -5,7 +5,7 @@ import { notYetServedRows } from './contract/notYetServedRows.ts';
 import { rows } from './contract/rows.ts';
 
 /** Files whose tests share a stack, and are registered by one test file. */
-const FOLDERS = ['plain', 'recorded', 'media'];
+const FOLDERS = ['plain', 'recorded', 'media', 'wire'];
 
 /** Ids of the rows that the files of this folder register: the test files, and those that share a stack. */
 const registered = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })

@@ -1,20 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { daysAroundNow } from './support/daysAroundNow.ts';
-import { makeAccount } from './support/makeAccount.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { daysAroundNow } from '../support/daysAroundNow.ts';
+import { makeAccount } from '../support/makeAccount.ts';
+import { stack } from './stack.ts';
 
 const IMAGES = { model: 'flux.1-schnell', prompt: 'a fox', size: '512x512', n: 2, async: true };
 const CLIP = { model: 'wan2.2-t2v-a14b', prompt: 'a fox runs', seconds: '3' };
 const JOBS = 8;
 const KILLS = 3;
-
-let stack: TestStack;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(AbortSignal.abort()), 60_000);
 
 interface Job {
   id: string;

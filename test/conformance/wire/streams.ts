@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { openaiClient } from '../clients/npm/openaiClient.ts';
-import { SLOW_ANSWER, streamSlowly } from '../clients/streamSlowly.ts';
-import { expectBilled, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
-import { findServed } from '../support/findServed.ts';
-import { makeAccount } from '../support/makeAccount.ts';
-import { whileHeld } from '../support/orderEngines.ts';
-import { readFirstEvent } from '../support/postJson.ts';
-import { splitEvents } from '../support/splitEvents.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { type Answer, type Client, createClient } from './support/http.ts';
-import { row } from './support/row.ts';
-import { setEngines } from './support/setEngines.ts';
-import { envelope, invalid, wrapped } from './support/shapes.ts';
-import { TOOL_CALLS, TOOLS, toolArgumentsSchema } from './support/tools.ts';
+import { openaiClient } from '../../clients/npm/openaiClient.ts';
+import { SLOW_ANSWER, streamSlowly } from '../../clients/streamSlowly.ts';
+import { expectBilled, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
+import { findServed } from '../../support/findServed.ts';
+import { makeAccount } from '../../support/makeAccount.ts';
+import { whileHeld } from '../../support/orderEngines.ts';
+import { readFirstEvent } from '../../support/postJson.ts';
+import { splitEvents } from '../../support/splitEvents.ts';
+import type { Answer } from '../support/http.ts';
+import { row } from '../support/row.ts';
+import { setEngines } from '../support/setEngines.ts';
+import { envelope, invalid, wrapped } from '../support/shapes.ts';
+import { TOOL_CALLS, TOOLS, toolArgumentsSchema } from '../support/tools.ts';
+import { client, stack } from '../support/wireStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const OTHER_MODEL = 'llama-3.1-8b-instruct';
@@ -42,16 +42,6 @@ interface ToolCall {
   name: string;
   arguments: string;
 }
-
-let stack: TestStack;
-let client: Client;
-beforeAll(async () => {
-  // A refusal of the engine has its own status only before the headers go out, however busy the machine is.
-  const settings = { HEADERS_AFTER_MS: '3000', KEEP_ALIVE_MS: '150', BETWEEN_EVENTS_TIMEOUT_MS: '3000' };
-  stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': settings } });
-  client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const aChat = (directives: string, fields: object = {}) => ({
   model: MODEL,

@@ -1,10 +1,10 @@
 import { crc32, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect } from '@jest/globals';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { type Answer, type Client, createClient } from './support/http.ts';
-import { aRawRequest, type RawAnswer, sendRaw } from './support/rawHttp.ts';
-import { row } from './support/row.ts';
-import { invalid, withoutCode } from './support/shapes.ts';
+import { expect } from '@jest/globals';
+import type { Answer } from '../support/http.ts';
+import { aRawRequest, type RawAnswer, sendRaw } from '../support/rawHttp.ts';
+import { row } from '../support/row.ts';
+import { invalid, withoutCode } from '../support/shapes.ts';
+import { client, FLOOD_BURST, LISTS_PER_MINUTE, stack } from '../support/wireStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
@@ -13,19 +13,6 @@ const MIB = 1_048_576;
 const NEVER_OF_CHAT = [408, 413, 415, 502, 504];
 /** Signature and first chunk. */
 const PNG_HEADER_BYTES = 33;
-/** More than the rows of this file send from their own address. */
-const FLOOD_BURST = 400;
-const LISTS_PER_MINUTE = 120;
-
-let stack: TestStack;
-let client: Client;
-beforeAll(async () => {
-  const floodLimit = { FLOOD_BURST: String(FLOOD_BURST), FLOOD_REQUESTS_PER_MINUTE: '60' };
-  const listLimit = { MODEL_LIST_PER_IP_PER_MINUTE: String(LISTS_PER_MINUTE) };
-  stack = await startTestStack({ kafka: false, serviceSettings: { edge: floodLimit, catalog: listLimit } });
-  client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const aChat = (fields: object = {}) => ({
   model: MODEL,
