@@ -1,3 +1,5 @@
+import { totalmem } from 'node:os';
+
 /** Patterns of the test files of each run: a file that searches, or repeats another at length, is called `*.deep.test.ts`. */
 const FILES = ['<rootDir>/{services,libs,deploy,docs}/*/{src,test}/**/*.test.ts', '<rootDir>/test/**/*.test.ts'];
 const RUNS = {
@@ -5,6 +7,9 @@ const RUNS = {
   rest: FILES.map((pattern) => pattern.replace(/test\.ts$/, 'deep.test.ts')),
   all: FILES,
 };
+
+/** The memory of a worker with its stack. */
+const WORKER_BYTES = 2.5 * 1024 ** 3;
 
 /** Tests run from source: TypeScript's types are stripped by swc, modules stay ES modules. */
 export default {
@@ -18,9 +23,10 @@ export default {
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } },
     ],
   },
-  // Much of a test's time is a stack starting, or a deadline passing, so more files run at once than most machines have cores. A
-  // worker and its stack take some 2.5 GiB.
-  maxWorkers: 4,
+  // Two fifths of four files' time is a stack's start or a deadline, so six files run at once, also on two cores.
+  maxWorkers: Math.max(2, Math.min(6, Math.floor(totalmem() / WORKER_BYTES))),
+  // Starts a worker anew whose heap holds the modules of too many files, because each collection marks all of them.
+  workerIdleMemoryLimit: '512MB',
   // A worker's heap is of a gigabyte at the end, and to give that back takes a busy machine over the half second that Jest
   // waits before it ends the worker by force and speaks of a leak. One that leaves something open is still told of.
   workerGracefulExitTimeout: 10_000,

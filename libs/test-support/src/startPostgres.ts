@@ -38,7 +38,7 @@ export const RUN_POSTGRES_PORT = 'TURNPIKE_TEST_POSTGRES_PORT';
 
 const START_TIMEOUT_MS = 60_000;
 // Data of a test need not survive the machine, so nothing waits for the disk; commits stay synchronous as in production.
-const SETTINGS = ['fsync=off', 'full_page_writes=off', 'max_connections=200', 'shared_buffers=64MB'];
+const SETTINGS = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB'];
 
 /**
  * The Postgres that all files of a test run use, where the run has one, else a private one. For tests that look at nothing
