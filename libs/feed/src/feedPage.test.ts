@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { CompactSign } from 'jose';
-import { type FeedPage, PAGE_ENTRIES, signPage, verifyPage } from './feedPage.ts';
-import { applyAll, type Cursor } from './followFeed.ts';
+import { signPage, verifyPage } from './feedPage.ts';
 
 const KEY = generateSigningKey('global/control-plane');
 const REGIONAL = generateSigningKey('us/auth');
@@ -71,55 +70,5 @@ describe('refuses a page', () => {
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'console+jwt' })
       .sign(key.privateKey);
     await expect(verify(token)).rejects.toThrow('not turnpike-feed');
-  });
-});
-
-describe('applies', () => {
-  /** A service that applies entries to a list, and a control plane with some. */
-  function aRegion({ entries = 3, epoch = 'e1' }: { entries?: number; epoch?: string } = {}) {
-    const cursor: Cursor = { epoch: null, seq: 0 };
-    const applied: number[] = [];
-    const plane = { epoch, all: Array.from({ length: entries }, (_, index) => aCredit(index + 1)) };
-    return {
-      cursor,
-      applied,
-      plane,
-      run: () =>
-        applyAll(
-          {
-            keys,
-            region: 'us',
-            readCursor: async () => ({ ...cursor }),
-            apply: async (page: FeedPage) => {
-              applied.push(...page.entries.map(({ seq }) => seq));
-              Object.assign(cursor, { epoch: page.epoch, seq: page.entries.at(-1)?.seq });
-            },
-          },
-          async (after) => {
-            const { epoch, all } = plane;
-            const entries = all.slice(after, after + PAGE_ENTRIES);
-            return signPage(aPage({ epoch, after, last: all.length, entries }), key);
-          },
-        ),
-    };
-  }
-  const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
-
-  it('every page there is, each entry once', async () => {
-    const region = aRegion({ entries: 2 * PAGE_ENTRIES + 1 });
-    await region.run();
-    await region.run();
-    expect(region.applied).toEqual(upTo(2 * PAGE_ENTRIES + 1));
-  });
-
-  it('nothing of an account database that lost entries, or that has another epoch', async () => {
-    const region = aRegion();
-    await region.run();
-    region.plane.all = region.plane.all.slice(0, 2);
-    await expect(region.run()).rejects.toThrow('ends at 2, before 3');
-    region.plane.all = upTo(9).map(aCredit);
-    region.plane.epoch = 'e2';
-    await expect(region.run()).rejects.toThrow('of the epoch e2, after e1');
-    expect(region.applied).toEqual([1, 2, 3]);
   });
 });

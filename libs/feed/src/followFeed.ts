@@ -5,71 +5,139 @@ import { createClient } from '@turnpike/internal-api/transport/createClient';
 import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { type FeedPage, PAGE_ENTRIES, verifyPage } from './feedPage.ts';
+import { type Database, type Queryable, retryConflicts } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
+import type { Meter } from '@turnpike/telemetry/startTelemetry';
+import { type FeedEntry, type FeedPage, PAGE_ENTRIES, verifyPage } from './feedPage.ts';
 
-/** How far a service has applied the feed. Before the first page it knows no epoch. */
-export interface Cursor {
+/** The last applied entry of the feed. Before the first page the epoch is null. */
+interface Cursor {
   epoch: string | null;
   seq: number;
 }
 
 export interface FeedFollower {
-  /** Base address of the control plane's internal listener. */
-  url: string;
+  /** The internal listener of the control plane. Undefined: the region follows no feed. */
+  url: string | undefined;
   internalHeaders: InternalHeaders;
   keys: PublicKey[];
   region: Region;
-  readCursor: () => Promise<Cursor>;
-  /** Applies a page and moves the cursor from `after` in one transaction. Does nothing where another process moved it before. */
-  apply: (page: FeedPage) => Promise<void>;
+  /** A database with the table `feed_cursor`. */
+  db: Pick<Database, 'query' | 'transaction'>;
+  /**
+   * Applies an entry in the transaction that moves the cursor. Repeats and older versions change nothing. Throws `FeedRefused` for an
+   * entry that contradicts the database.
+   */
+  applyEntry: (tx: Queryable, entry: FeedEntry) => Promise<void>;
+  /** Tells the gate of applied entries, after each poll, failed ones too. */
+  tellGate?: () => Promise<void>;
+  meter: Meter;
   log: Logger;
 }
 
 /** An entry reaches a region within this time and that of the way. */
 const POLL_MS = 2_000;
 const ANSWER_TIMEOUT_MS = 5_000;
-const BACKOFF = { firstMs: POLL_MS, longestMs: 30_000 };
+const BACKOFF = { firstMs: POLL_MS, longestMs: 10_000 };
 
-/** The feed of an account database that is not the one before: nothing of it is applied until an operator has looked. */
-export class FeedMismatch extends Error {
-  override name = 'FeedMismatch';
+/** A page that is not applied: not signed for this region and place, of a feed that lost entries, or against the database. */
+export class FeedRefused extends Error {
+  override name = 'FeedRefused';
 }
 
 /**
- * Follows the feed of the control plane, page by page. A page that `verifyPage` refuses, or of another account database, is not applied,
- * nor is anything behind it. The service goes on with the state before.
+ * Follows the feed of the control plane, page by page. Applies neither a refused page nor any page behind it. The service goes on with
+ * the state before.
  */
-export function followFeed({ log, ...follower }: FeedFollower): Repetition {
-  const { url, internalHeaders } = follower;
-  const client = createClient(controlPlaneApi, { url, internalHeaders, timeoutMs: ANSWER_TIMEOUT_MS });
-  async function readPage(after: number): Promise<string> {
-    return (await client.readFeed({ params: { after } })).page;
+export function followFeed({
+  url,
+  internalHeaders,
+  tellGate,
+  meter,
+  log,
+  ...follower
+}: FeedFollower): Repetition | undefined {
+  if (url === undefined) {
+    log.info('CONTROL_PLANE_INTERNAL_URL is not set: the region follows no feed of the account layer');
+    return undefined;
   }
-  return repeat(() => applyAll(follower, readPage), {
+  const client = createClient(controlPlaneApi, { url, internalHeaders, timeoutMs: ANSWER_TIMEOUT_MS });
+  const refused = meter.createCounter('turnpike_feed_refused_total', {
+    description: 'Polls of the feed of the account layer that ended at a page that is not applied.',
+  });
+  refused.add(0);
+  let appliedAt = performance.now();
+  meter
+    .createObservableGauge('turnpike_feed_age_seconds', {
+      description: 'Time since this process last had applied the whole feed of the account layer, or since it started.',
+    })
+    .addCallback((result) => result.observe((performance.now() - appliedAt) / 1_000));
+
+  async function poll(): Promise<void> {
+    try {
+      await applyAll(follower, async (after) => (await client.readFeed({ params: { after } })).page);
+      appliedAt = performance.now();
+    } catch (error) {
+      if (error instanceof FeedRefused) refused.add(1);
+      throw error;
+    } finally {
+      await tellGate?.();
+    }
+  }
+  return repeat(poll, {
     pauseMs: POLL_MS,
     backoff: BACKOFF,
     log,
-    failing: 'the feed of the account layer cannot be applied: workspaces and credits stay as they are',
+    failing: 'the feed of the account layer is not applied: workspaces and credits stay as they are',
   });
 }
 
-/** Applies pages until there is no further entry. */
+/**
+ * Applies pages until there is no further entry. Reads the feed of a restored account database, which has another epoch, from its
+ * beginning. Ends early if another process moves the cursor.
+ */
 export async function applyAll(
-  { keys, region, readCursor, apply }: Pick<FeedFollower, 'keys' | 'region' | 'readCursor' | 'apply'>,
+  { keys, region, db, applyEntry }: Pick<FeedFollower, 'keys' | 'region' | 'db' | 'applyEntry'>,
   readPage: (after: number) => Promise<string>,
 ): Promise<void> {
-  for (;;) {
-    const { epoch, seq } = await readCursor();
-    const page = await verifyPage(await readPage(seq), { keys, region, after: seq });
-    if (epoch !== null && page.epoch !== epoch)
-      throw new FeedMismatch(
-        `the feed is of the epoch ${page.epoch}, after ${epoch}: the account database was restored`,
-      );
-    if (page.last < seq)
-      throw new FeedMismatch(
-        `the feed ends at ${page.last}, before ${seq}, which is applied here: the account database was restored`,
-      );
-    if (page.entries.length > 0) await apply(page);
-    if (page.entries.length < PAGE_ENTRIES) return;
+  async function readVerified(after: number): Promise<FeedPage> {
+    const signed = await readPage(after);
+    return verifyPage(signed, { keys, region, after }).catch((error: unknown) => {
+      throw new FeedRefused('a page of the feed does not verify', { cause: error });
+    });
   }
+
+  for (;;) {
+    const cursor = await readCursor(db);
+    let page = await readVerified(cursor.seq);
+    if (page.epoch !== cursor.epoch && cursor.seq > 0) page = await readVerified(0);
+    else if (page.last < cursor.seq)
+      throw new FeedRefused(`the feed ends at ${page.last}, before ${cursor.seq}, in the epoch ${page.epoch}`);
+    if (page.entries.length === 0 && page.epoch === cursor.epoch) return;
+    const isApplied = await retryConflicts(() =>
+      db.transaction(async (tx) => {
+        if (!(await moveCursor(tx, cursor, page))) return false;
+        for (const entry of page.entries) await applyEntry(tx, entry);
+        return true;
+      }),
+    );
+    if (!isApplied || page.entries.length < PAGE_ENTRIES) return;
+  }
+}
+
+async function readCursor(db: Pick<Database, 'query'>): Promise<Cursor> {
+  const [cursor] = await db.query(sql<Cursor>`SELECT epoch, seq FROM feed_cursor`);
+  if (!cursor) throw new Error('the table feed_cursor is empty');
+  return cursor;
+}
+
+/** Locks the cursor and moves it behind a page. Returns false if another process has it, or has moved it. */
+async function moveCursor(tx: Queryable, from: Cursor, { epoch, after, entries }: FeedPage): Promise<boolean> {
+  const moved = await tx.execute(sql`
+    UPDATE feed_cursor SET epoch = ${epoch}, seq = ${after + entries.length}
+    WHERE only_one = (
+      SELECT only_one FROM feed_cursor WHERE epoch IS NOT DISTINCT FROM ${from.epoch} AND seq = ${from.seq}
+      FOR UPDATE SKIP LOCKED
+    )`);
+  return moved === 1;
 }
