@@ -121,7 +121,7 @@ module.exports = {
     ...layers('libs/holds/src', [['.'], ['gate', 'follow'], ['call'], ['balances', 'spool'], ['redis']]),
     ...layers('services/auth/src', [
       ['.'],
-      ['routes'],
+      ['routes', 'feed'],
       ['wire', 'router'],
       ['workspaces', 'keys'],
       ['database', 'api'],

@@ -10,13 +10,12 @@ it('knows every way by which a service reaches another process', () => {
   expect(new Set(links.map(describe))).toEqual(
     new Set([
       ...['redis', 'auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'].map((to) => `edge to ${to}`),
-      ...['postgres', 'model-router'].map((to) => `auth to ${to}`),
+      ...['postgres', 'model-router', 'control-plane'].map((to) => `auth to ${to}`),
       ...['postgres', 'redis', 'auth', 'model-router', 'media-jobs'].map((to) => `catalog to ${to}`),
       ...['redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'engines-1', 'engines-2'].map(
         (to) => `model-router to ${to}`,
       ),
       ...['postgres', 'auth', 'catalog', 'model-router', 'kafka'].map((to) => `usage-ledger to ${to}`),
-      'control-plane to postgres',
       ...['postgres', 'redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'media', 's3'].map(
         (to) => `media-jobs to ${to}`,
       ),

@@ -1,5 +1,6 @@
 import {
   entryOf,
+  type GlobalService,
   type InternalService,
   isEventLogService,
   SERVICE_NAMES,
@@ -11,6 +12,7 @@ import type { PortOf } from './toServiceEnvironments.ts';
 /** The parts that services connect to. */
 export type LinkTarget =
   | InternalService
+  | GlobalService
   | 'postgres'
   | 'redis'
   | 'kafka'
@@ -45,7 +47,7 @@ export type OpenLink = (link: StackLink) => Promise<number>;
  * issuer, which browsers use too.
  */
 export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3: boolean }): StackLink[] {
-  const toService = (to: InternalService, listener: keyof ServicePorts) => ({
+  const toService = (to: InternalService | GlobalService, listener: keyof ServicePorts) => ({
     to,
     port: ports.services[to][listener],
     ...(ports.replicas[to].length > 0 && { replicas: listReplicas(ports, to, listener) }),

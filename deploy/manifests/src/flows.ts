@@ -56,16 +56,18 @@ const OUTSIDE: Partial<Record<ServiceName, { ports: PortRange[]; why: string }>>
 
 /**
  * Every connection that a pod of a scope's namespace may open, by what the list of services says. What differs from cluster to cluster
- * is not here, but in the components that know it: who stands before the edge, and where the Kubernetes API is.
+ * is not here, but in the components that know it: who stands before the edge, and where the Kubernetes API and the other scope are.
  */
 export function listFlows(scope: 'region' | 'global'): Flow[] {
   const isIn = (name: ServiceName): boolean => entryOf(name).scope === scope;
   const ofServices = SERVICE_NAMES.filter(isIn).flatMap((name): Flow[] => [
-    ...entryOf(name).calls.map((callee): Flow => {
-      const port = entryOf(callee).listeners[name === 'edge' ? 'public' : 'internal'];
-      const why = name === 'edge' ? "clients' calls" : 'internal routes';
-      return { from: service(name), to: service(callee), ports: [tcp(port)], why };
-    }),
+    ...entryOf(name)
+      .calls.filter(isIn)
+      .map((callee): Flow => {
+        const port = entryOf(callee).listeners[name === 'edge' ? 'public' : 'internal'];
+        const why = name === 'edge' ? "clients' calls" : 'internal routes';
+        return { from: service(name), to: service(callee), ports: [tcp(port)], why };
+      }),
     ...toOwnFlows(name),
     { from: outsider('Prometheus'), to: service(name), ports: [tcp(entryOf(name).listeners.internal)], why: 'metrics' },
   ]);

@@ -115,10 +115,15 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
     (name) => {
       const config = configOf(name, overlay);
       const addresses = Object.entries(config).filter(([key]) =>
-        /^(AUTH|CATALOG|ROUTER|MEDIA|LEDGER)_(INTERNAL_)?URL$/.test(key),
+        /^(AUTH|CATALOG|ROUTER|MEDIA|LEDGER|CONTROL_PLANE)_(INTERNAL_)?URL$/.test(key),
       );
-      const expected = entryOf(name).calls.map((callee) => {
-        const { settings } = entryOf(callee);
+      // A region on one's own machine follows no feed.
+      const callees = entryOf(name).calls.filter(
+        (callee) => entryOf(callee).scope === 'region' || !overlay.startsWith('overlays/local/'),
+      );
+      const expected = callees.map((callee) => {
+        const { settings, scope } = entryOf(callee);
+        if (scope === 'global') return [`${settings}_INTERNAL_URL`, 'https://feed.turnpike.example'];
         return name === 'edge'
           ? [`${settings}_URL`, `http://${callee}:8080`]
           : [`${settings}_INTERNAL_URL`, `http://${callee}:9090`];

@@ -41,7 +41,7 @@ export const SERVICES = {
     scope: 'region',
     listeners: LISTENERS,
     settings: 'AUTH',
-    calls: ['model-router'],
+    calls: ['model-router', 'control-plane'],
     database: { name: 'auth' },
   },
   catalog: {
@@ -128,7 +128,7 @@ export const EVENT_LOG_SERVICES = SERVICE_NAMES.filter(isEventLogService);
 export const INTERNAL_SERVICES = REGION_SERVICES.filter((name): name is InternalService => name !== 'edge');
 
 type Entry = Omit<ServiceEntry, 'calls' | 'readyAfter'> & {
-  calls: readonly InternalService[];
+  calls: readonly (InternalService | GlobalService)[];
   readyAfter?: readonly InternalService[];
 };
 /** A service's entry, by the face that all entries have. */

@@ -19,6 +19,8 @@ export const configSchema = z.object({
   VERDICT_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The router's internal listener. */
   ROUTER_INTERNAL_URL: serviceUrlSchema,
+  /** The internal listener of the control plane. Unset: the region follows no feed, and workspaces are the operator's alone. */
+  CONTROL_PLANE_INTERNAL_URL: serviceUrlSchema.optional(),
   /** Longest wait for the router to say what a key has spent; past it the client gets 502. */
   ROUTER_TIMEOUT_MS: z.coerce.number().int().positive().default(1_000),
   /**

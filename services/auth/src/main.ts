@@ -2,6 +2,7 @@ import { startService } from '@turnpike/http-service/startService';
 import { createLookUpAuthenticator, listRoutes } from './app.ts';
 import { configSchema } from './config.ts';
 import { openDatabases } from './database/openDatabases.ts';
+import { followWorkspaces } from './feed/followWorkspaces.ts';
 import { createRouterClient } from './router/routerClient.ts';
 
 /**
@@ -23,6 +24,19 @@ startService({
       timeoutMs: config.ROUTER_TIMEOUT_MS,
     });
     shutdown.defer('connections to the router', () => router.close());
+    const authenticator = createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS });
+    const following = followWorkspaces({
+      url: config.CONTROL_PLANE_INTERNAL_URL,
+      internalHeaders,
+      keys: config.INTERNAL_PUBLIC_KEYS,
+      region,
+      db: databases.db,
+      router,
+      forgetVerdicts: () => authenticator.forgetAll(),
+      meter: telemetry.meter,
+      log,
+    });
+    shutdown.defer('the feed of the account layer', async () => following?.close());
     return {
       log,
       telemetry,
@@ -30,7 +44,7 @@ startService({
       region,
       peppers,
       router,
-      authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
+      authenticator,
       lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
       tokenKeys: config.INTERNAL_PUBLIC_KEYS,
       internalGuard,

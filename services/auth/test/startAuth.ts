@@ -13,7 +13,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { createLookUpAuthenticator, listRoutes } from '../src/app.ts';
 import { type Db, openDatabases } from '../src/database/openDatabases.ts';
-import { createRouterClient } from '../src/router/routerClient.ts';
+import { createRouterClient, type RouterClient } from '../src/router/routerClient.ts';
 
 export const fleet = aFleet();
 export const currentPepper = { id: 'p2', secret: 'a pepper of the tests, newer than the other' };
@@ -30,6 +30,7 @@ export interface Answer {
 
 export interface TestAuth {
   db: Db;
+  router: RouterClient;
   publicUrl: string;
   /** GET on the public listener. */
   getPublic(path: string, authorization?: string, headers?: Record<string, string>): Promise<Answer>;
@@ -108,6 +109,7 @@ export async function startAuth({
 
   return {
     db: databases.db,
+    router,
     publicUrl: urlOf(publicServer),
     announced,
     getPublic: (path, authorization, headers) =>

@@ -4,6 +4,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { Db } from '../database/openDatabases.ts';
+import type { Workspace } from '../generated/client.ts';
 import { toStoredSecrets } from './storedSecret.ts';
 
 /**
@@ -43,10 +44,22 @@ export async function findKey(
     workspace: {
       workspaceId: workspace.workspaceId,
       region: workspace.region,
-      billingStatus: workspace.billingStatus,
-      monthlyCapNanoUsd: workspace.monthlyCapNanoUsd?.toString() ?? null,
+      billingStatus: toStricterStatus(workspace),
+      monthlyCapNanoUsd: toLowerCap(workspace)?.toString() ?? null,
     },
   });
+}
+
+/** The statuses of a workspace, the strictest first: an account that was never set up for billing has nothing to release. */
+const STRICTEST_FIRST = ['not_provisioned', 'on_hold', 'active'];
+
+const toStricterStatus = ({ billingStatus, accountStatus }: Workspace) =>
+  STRICTEST_FIRST.find((status) => status === billingStatus || status === accountStatus);
+
+/** Returns the lower of the operator's cap and the account layer's. Null is no cap. */
+function toLowerCap({ monthlyCapNanoUsd: own, accountCapNanoUsd: account }: Workspace): bigint | null {
+  if (own === null || account === null) return own ?? account;
+  return own < account ? own : account;
 }
 
 /** Time until an instant by the database's clock, ms. */

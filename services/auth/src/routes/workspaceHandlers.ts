@@ -2,8 +2,7 @@ import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { authApi } from '@turnpike/internal-api/auth';
 import type { Asked, Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
-import type { Db } from '../database/openDatabases.ts';
-import type { KeyGeneration } from '../keys/keyGeneration.ts';
+import { findKeyGenerations } from '../keys/keyGeneration.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
 import { toLoggedWorkspace, toWorkspaceBody } from '../wire/workspaceBody.ts';
 import { changeHold, type HoldChange, setMonthlyCap } from '../workspaces/changeWorkspace.ts';
@@ -68,16 +67,4 @@ export function createWorkspaceHandlers(dependencies: HandlerDependencies): Work
     holdWorkspace: turn('hold'),
     releaseWorkspace: turn('release'),
   };
-}
-
-/** The generations of a workspace's keys that may still be used. */
-async function findKeyGenerations(
-  db: Db,
-  { workspaceId, version }: { workspaceId: string; version: number },
-): Promise<KeyGeneration[]> {
-  const keys = await db.apiKey.findMany({
-    where: { workspaceId, status: { not: 'revoked' } },
-    select: { keyId: true, generation: true },
-  });
-  return keys.map(({ keyId, generation }) => ({ keyId, workspaceId, generation: generation + version }));
 }
