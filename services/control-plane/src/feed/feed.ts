@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import { type feedEntry, PAGE_ENTRIES, signPage } from '@turnpike/feed/feedPage';
+import { sql } from '@turnpike/postgres/sql';
 import type { z } from 'zod';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import type { Prisma } from '../generated/client.ts';
 
 type WithoutSeq<Entry> = Entry extends unknown ? Omit<Entry, 'seq'> : never;
 /** An entry before it has its place. Amounts are texts. */
@@ -18,10 +18,10 @@ const lockOf = (region: Region): bigint => createHash('sha256').update(`feed of 
  * a reader never sees an entry before the one ahead of it.
  */
 export async function tell(tx: Tx, region: Region, entry: NewEntry): Promise<void> {
-  await tx.$queryRaw`SELECT 1 AS one FROM pg_advisory_xact_lock(${lockOf(region)})`;
-  await tx.$executeRaw`
+  await tx.$queryRaw(sql`SELECT 1 AS one FROM pg_advisory_xact_lock(${lockOf(region)})`);
+  await tx.$executeRaw(sql`
     INSERT INTO feed (region, seq, body)
-    SELECT ${region}, coalesce(max(seq), 0) + 1, ${entry as Prisma.InputJsonObject} FROM feed WHERE region = ${region}`;
+    SELECT ${region}, coalesce(max(seq), 0) + 1, ${JSON.stringify(entry)}::JSONB FROM feed WHERE region = ${region}`);
 }
 
 /** Reads the entries of a region's feed behind `after`, and signs them. */
@@ -31,13 +31,13 @@ export async function readPage(
   key: SigningKey,
 ): Promise<string> {
   // One snapshot: `last` belongs to the entries beside it.
-  const [page] = await db.$queryRaw<{ epoch: string; last: number; entries: unknown[] }[]>`
+  const [page] = await db.query(sql<{ epoch: string; last: number; entries: unknown[] }>`
     SELECT epoch::text AS epoch,
       (SELECT coalesce(max(seq), 0) FROM feed WHERE region = ${region}) AS last,
       (SELECT coalesce(jsonb_agg(body || jsonb_build_object('seq', seq) ORDER BY seq), '[]'::jsonb)
         FROM (SELECT seq, body FROM feed WHERE region = ${region} AND seq > ${after} ORDER BY seq LIMIT ${PAGE_ENTRIES}) AS next)
         AS entries
-    FROM feed_epoch`;
+    FROM feed_epoch`);
   if (!page) throw new Error('the account database has no epoch');
   return signPage({ region, after, ...page } as Parameters<typeof signPage>[0], key);
 }
