@@ -57,6 +57,39 @@ const sessionSchema = z.object({
   browser: z.string(),
 });
 
+/** Characters of a credential id: 1,023 bytes as base64url. */
+const MAX_CREDENTIAL_ID = 1_400;
+const base64Url = z.string().check(z.regex(/^[A-Za-z0-9_-]+$/, 'must be base64url'));
+const credentialId = base64Url.check(z.maxLength(MAX_CREDENTIAL_ID));
+const ofCredential = { id: credentialId, rawId: credentialId, type: z.literal('public-key') };
+/** The answer of `navigator.credentials.create`, by its `toJSON`. Fields that no verification needs are passed over. */
+export const newCredentialSchema = z.object({
+  ...ofCredential,
+  response: z.object({
+    clientDataJSON: base64Url,
+    attestationObject: base64Url,
+    transports: z._default(z.array(z.string().check(z.maxLength(32))).check(z.maxLength(10)), []),
+  }),
+});
+/** The answer of `navigator.credentials.get`, by its `toJSON`. */
+export const credentialSchema = z.object({
+  ...ofCredential,
+  response: z.object({
+    clientDataJSON: base64Url,
+    authenticatorData: base64Url,
+    signature: base64Url,
+    userHandle: z.nullish(base64Url),
+  }),
+});
+/** `PublicKeyCredentialCreationOptionsJSON` or `PublicKeyCredentialRequestOptionsJSON` of the Web Authentication API. */
+const passkeyOptions = z.object({ options: z.looseObject({ challenge: z.string() }) });
+const passkeySchema = z.object({
+  passkey_id: z.string(),
+  name: z.string(),
+  created_at: instant,
+  used_at: z.nullable(instant),
+});
+
 const organizationSchema = z.object({ organization_id: z.string(), name: z.string(), role, created_at: instant });
 const memberSchema = z.object({
   user_id: z.string(),
@@ -93,6 +126,13 @@ const TOO_MANY = {
 const LINK_IS_OVER = {
   link_is_over: { status: 400, message: 'This link was used already, or is too old. Ask for a new one.' },
 };
+const PASSKEY_REFUSED = {
+  passkey_refused: {
+    status: 400,
+    message: 'The passkey was not accepted: it is unknown here, or the 5 minutes for it are over. Try again.',
+  },
+};
+const UNKNOWN_PASSKEY = { unknown_passkey: { status: 404, message: 'You have no such passkey.' } };
 const UNKNOWN_PROVIDER = { unknown_provider: { status: 404, message: 'There is no such identity provider here.' } };
 const PROVIDER_AWAY = {
   provider_away: { status: 502, message: 'The identity provider does not answer. Try again, or sign in by mail.' },
@@ -198,6 +238,89 @@ export const accountApi = defineRoutes({
     body: z.object({ token }),
     answer: userSchema,
     faults: LINK_IS_OVER,
+  },
+  beginPasskeySignIn: {
+    access: { of: 'anyone' },
+    method: 'POST',
+    path: '/account/sign-in/passkey',
+    promise: 'Gives the options for `navigator.credentials.get`, valid for 5 minutes and one sign-in.',
+    answer: passkeyOptions,
+    faults: TOO_MANY,
+  },
+  signInByPasskey: {
+    access: { of: 'anyone' },
+    method: 'POST',
+    path: '/account/sign-in/passkey/complete',
+    promise: 'Signs in by a passkey whose authenticator verified the user.',
+    body: z.object({ credential: credentialSchema }),
+    answer: userSchema,
+    faults: { ...PASSKEY_REFUSED, ...TOO_MANY },
+  },
+  beginPasskeyStepUp: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/step-up/passkey',
+    promise:
+      'Gives the options for `navigator.credentials.get` with a passkey of the user, valid for 5 minutes and once.',
+    answer: passkeyOptions,
+  },
+  stepUpByPasskey: {
+    access: { of: 'session' },
+    method: 'POST',
+    path: '/account/step-up/passkey/complete',
+    promise: 'Proves the session by a passkey of the user. The session gets a new id.',
+    body: z.object({ credential: credentialSchema }),
+    answer: userSchema,
+    faults: PASSKEY_REFUSED,
+  },
+  listPasskeys: {
+    access: { of: 'session' },
+    method: 'GET',
+    path: '/account/passkeys',
+    promise: 'Lists the passkeys of the user, the oldest first.',
+    answer: z.object({ passkeys: z.array(passkeySchema) }),
+  },
+  beginPasskey: {
+    access: { of: 'session', recent: true },
+    method: 'POST',
+    path: '/account/passkeys/options',
+    promise: 'Gives the options for `navigator.credentials.create`, valid for 5 minutes and one passkey.',
+    answer: passkeyOptions,
+  },
+  addPasskey: {
+    access: { of: 'session', recent: true },
+    method: 'POST',
+    path: '/account/passkeys',
+    promise: 'Adds a passkey of an authenticator that verified the user. A user has 20 at most.',
+    body: z.object({ name: displayName, credential: newCredentialSchema }),
+    status: 201,
+    answer: passkeySchema,
+    faults: {
+      ...PASSKEY_REFUSED,
+      too_many_passkeys: { status: 409, message: 'One user may have 20 passkeys at most. Remove one first.' },
+    },
+  },
+  renamePasskey: {
+    access: { of: 'session' },
+    method: 'PATCH',
+    path: '/account/passkeys/:passkey_id',
+    promise: 'Names a passkey of the user anew.',
+    params: z.object({ passkey_id: z.string() }),
+    body: z.object({ name: displayName }),
+    answer: passkeySchema,
+    faults: UNKNOWN_PASSKEY,
+  },
+  removePasskey: {
+    access: { of: 'session', recent: true },
+    method: 'DELETE',
+    path: '/account/passkeys/:passkey_id',
+    promise: 'Removes a passkey of the user, which signs in no more from then on. The last way to sign in stays.',
+    params: z.object({ passkey_id: z.string() }),
+    answer: done,
+    faults: {
+      ...UNKNOWN_PASSKEY,
+      last_way_in: { status: 409, message: 'You could sign in no more without this passkey. Add another way first.' },
+    },
   },
   getUser: {
     access: { of: 'session' },

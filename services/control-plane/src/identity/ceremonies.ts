@@ -6,6 +6,8 @@ import { hashToken, newToken } from './token.ts';
 
 const linkBody = z.object({ address: z.string() });
 const stepUpBody = z.object({ userId: z.string() });
+/** The session that adds a passkey or is proved by one. */
+const ofSession = z.object({ sessionId: z.string() });
 const oidcBody = z.object({
   providerId: z.string(),
   verifier: z.string(),
@@ -20,7 +22,14 @@ const oidcBody = z.object({
 });
 
 /** A sign-in under way, by its kind: a token of one kind is none of another. */
-const BODIES = { link: linkBody, step_up_link: stepUpBody, oidc: oidcBody };
+const BODIES = {
+  link: linkBody,
+  step_up_link: stepUpBody,
+  oidc: oidcBody,
+  add_passkey: ofSession,
+  passkey: z.object({}),
+  step_up_passkey: ofSession,
+};
 type Kind = keyof typeof BODIES;
 export type CeremonyBody<K extends Kind> = z.infer<(typeof BODIES)[K]>;
 

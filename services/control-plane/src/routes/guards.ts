@@ -71,7 +71,7 @@ export const REFUSALS = {
   not_json: { status: 415, message: 'Send JSON, with the content type application/json.' },
   step_up_required: {
     status: 403,
-    message: 'Confirm that it is you: sign in once more, by a mailed link or your identity provider.',
+    message: 'Confirm that it is you: sign in once more, by a passkey, a mailed link or your identity provider.',
   },
   organization_not_found: { status: 404, message: 'There is no such organization, or you are not a member of it.' },
   right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },

@@ -9,6 +9,17 @@ import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
 import type { Db } from '../database/openDatabase.ts';
+import {
+  addPasskey,
+  beginPasskey,
+  beginPasskeySignIn,
+  beginPasskeyStepUp,
+  listPasskeys,
+  removePasskey,
+  renamePasskey,
+  signInByPasskey,
+  stepUpByPasskey,
+} from '../identity/passkeys.ts';
 import type { Provider } from '../identity/providers.ts';
 import { endSession, listSessions } from '../identity/sessions.ts';
 import { mailSignInLink, mailStepUpLink, signInByLink, stepUpByLink } from '../identity/signInByLink.ts';
@@ -111,6 +122,31 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     async stepUpByLink({ body: { token }, who, origin, res }) {
       setCookie(res, SESSION_COOKIE, await stepUpByLink(db, who, token, origin));
       return readUser(db, who.userId);
+    },
+
+    async beginPasskeySignIn({ origin }) {
+      take([byAddress, origin.address]);
+      return { options: await beginPasskeySignIn(dependencies) };
+    },
+    async signInByPasskey({ body: { credential }, origin, res }) {
+      take([byAddress, origin.address]);
+      const { userId, session } = await signInByPasskey(dependencies, credential, origin);
+      setCookie(res, SESSION_COOKIE, session);
+      return readUser(db, userId);
+    },
+    beginPasskeyStepUp: async ({ who }) => ({ options: await beginPasskeyStepUp(dependencies, who) }),
+    async stepUpByPasskey({ body: { credential }, who, origin, res }) {
+      setCookie(res, SESSION_COOKIE, await stepUpByPasskey(dependencies, who, { credential, origin }));
+      return readUser(db, who.userId);
+    },
+    listPasskeys: async ({ who }) => ({ passkeys: await listPasskeys(db, who.userId) }),
+    beginPasskey: async ({ who }) => ({ options: await beginPasskey(dependencies, who) }),
+    addPasskey: async ({ body, who, origin }) => addPasskey(dependencies, who, { ...body, origin }),
+    renamePasskey: async ({ params: { passkey_id: passkeyId }, body: { name }, who: { userId }, origin }) =>
+      renamePasskey(db, { passkeyId, userId, name }, origin),
+    async removePasskey({ params: { passkey_id: passkeyId }, who: { userId }, origin }) {
+      await removePasskey(db, { passkeyId, userId }, origin);
+      return DONE;
     },
 
     getUser: async ({ who }) => readUser(db, who.userId),
