@@ -131,6 +131,7 @@ module.exports = {
     ...layers('services/control-plane/src', [
       ['.'],
       ['routes', 'pages'],
+      ['holds'],
       ['organizations'],
       ['identity'],
       ['mail'],

@@ -1,7 +1,90 @@
+import { regionSchema } from '@turnpike/config/region';
+import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { afterId, anyId, nextAfter, text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 
-/** The routes of the control plane for services of the regions. */
+/** Most entries of one page of a list. */
+export const PAGE_SIZE = 500;
+
+export const HOLD_REASONS = ['dispute', 'fraud_review', 'verification', 'legal', 'operator'] as const;
+const holdSchema = z.object({
+  hold_id: z.string(),
+  organization_id: z.string(),
+  reason: z.enum(HOLD_REASONS),
+  note: z.string(),
+  /** The operator, with the person: `operator:alice`. */
+  opened_by: z.string(),
+  opened_at: z.string(),
+  ended_by: z.string().nullable(),
+  ended_at: z.string().nullable(),
+});
+export type HoldBody = z.input<typeof holdSchema>;
+
+const organizationSchema = z.object({
+  organization_id: z.string(),
+  name: z.string(),
+  created_at: z.string(),
+  is_on_hold: z.boolean(),
+});
+const workspaceSchema = z.object({
+  workspace_id: z.string(),
+  region: regionSchema,
+  name: z.string(),
+  /** The status that the region is told. */
+  status: z.enum(['active', 'on_hold', 'not_provisioned']),
+  monthly_cap_nano_usd: nanoUsdSchema.nullable(),
+  version: z.number().int(),
+  created_at: z.string(),
+});
+const memberSchema = z.object({
+  user_id: z.string(),
+  name: z.string(),
+  address: z.string().nullable(),
+  role: z.string(),
+  joined_at: z.string(),
+});
+const auditSchema = z.object({
+  audit_id: z.string(),
+  at: z.string(),
+  actor: z.string(),
+  action: z.string(),
+  target: z.string(),
+  before: z.unknown(),
+  after: z.unknown(),
+  address: z.string().nullable(),
+  request_id: z.string().nullable(),
+});
+
+const VERIFICATION_STATUSES = ['requires_input', 'processing', 'verified', 'canceled'] as const;
+/** The state of a verification at its provider. Redacted: the provider has erased the evidence. */
+const verificationState = {
+  status: z.enum(VERIFICATION_STATUSES),
+  reason_code: text.min(1).max(100).nullable().default(null),
+  expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
+  is_redacted: z.boolean().default(false),
+};
+const verificationSchema = z.object({
+  verification_id: z.string(),
+  organization_id: z.string(),
+  user_id: z.string().nullable(),
+  kind: z.enum(['document', 'business', 'phone']),
+  provider: z.string(),
+  provider_reference: z.string(),
+  status: z.enum(VERIFICATION_STATUSES),
+  reason_code: z.string().nullable(),
+  requested_by: z.string(),
+  requested_at: z.string(),
+  decided_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
+  redacted_at: z.string().nullable(),
+});
+export type VerificationBody = z.input<typeof verificationSchema>;
+
+const ofOrganization = z.object({ organization_id: anyId });
+const NO_ORGANIZATION = { organization_not_found: { status: 404, message: 'There is no such organization.' } };
+
+/** The routes of the control plane for services of the regions, and for the operator of any region. */
 export const controlPlaneApi = defineApi('control-plane', {
   readFeed: {
     callers: ['auth', 'usage-ledger'],
@@ -11,5 +94,123 @@ export const controlPlaneApi = defineApi('control-plane', {
       "The entries of the caller's own region behind `after`, at most 500, as a page that the control plane signed. Which region it is, the caller's token says.",
     params: z.object({ after: z.coerce.number().int().min(0) }),
     answer: z.object({ page: z.string() }),
+  },
+  listOrganizations: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/organizations',
+    promise: '500 a page, by their ids',
+    params: z.object({ after: afterId }),
+    answer: z.object({ organizations: z.array(organizationSchema), next_after: nextAfter }),
+  },
+  getOrganization: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/organizations/:organization_id',
+    promise: 'an organization and its workspaces of all regions',
+    params: ofOrganization,
+    answer: organizationSchema.extend({ workspaces: z.array(workspaceSchema) }),
+    faults: NO_ORGANIZATION,
+  },
+  listMembers: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/organizations/:organization_id/members',
+    promise: 'by the day they joined',
+    params: ofOrganization,
+    answer: z.object({ members: z.array(memberSchema) }),
+    faults: NO_ORGANIZATION,
+  },
+  listAudit: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/organizations/:organization_id/audit',
+    promise: 'the newest first, 100 a page; `before` is the last id of the page before',
+    params: ofOrganization.extend({
+      before: z
+        .string()
+        .regex(/^\d{1,18}$/, 'must be an id of a line')
+        .optional(),
+    }),
+    answer: z.object({ lines: z.array(auditSchema), next: z.string().nullable() }),
+    faults: NO_ORGANIZATION,
+  },
+  listOpenHolds: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/holds',
+    promise: 'the open ones of every organization, 500 a page, by their ids',
+    params: z.object({ after: afterId }),
+    answer: z.object({ holds: z.array(holdSchema), next_after: nextAfter }),
+  },
+  listHolds: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/organizations/:organization_id/holds',
+    promise: 'open and ended ones, 500 a page, by their ids',
+    params: ofOrganization.extend({ after: afterId }),
+    answer: z.object({ holds: z.array(holdSchema), next_after: nextAfter }),
+    faults: NO_ORGANIZATION,
+  },
+  openHold: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/organizations/:organization_id/holds',
+    promise:
+      'puts every workspace of the organization on hold, beside the holds that are open; the regions read it from the feed',
+    params: ofOrganization,
+    body: z.strictObject({ reason: z.enum(HOLD_REASONS), note: text.max(1_000) }),
+    answer: holdSchema,
+    faults: NO_ORGANIZATION,
+  },
+  endHold: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/holds/:hold_id/end',
+    promise:
+      'the workspaces go on when the last open hold of their organization has ended; an ended one stays as it was',
+    params: z.object({ hold_id: anyId }),
+    answer: holdSchema,
+    faults: { hold_not_found: { status: 404, message: 'There is no such hold.' } },
+  },
+  listVerifications: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/organizations/:organization_id/verifications',
+    promise: '500 a page, by their ids',
+    params: ofOrganization.extend({ after: afterId }),
+    answer: z.object({ verifications: z.array(verificationSchema), next_after: nextAfter }),
+    faults: NO_ORGANIZATION,
+  },
+  addVerification: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/organizations/:organization_id/verifications',
+    promise:
+      'records a check by an identity provider, by its reference alone; of a member, or of the organization itself',
+    params: ofOrganization,
+    body: z.strictObject({
+      user_id: anyId.nullable().default(null),
+      kind: verificationSchema.shape.kind,
+      provider: text.min(1).max(100),
+      provider_reference: text.min(1).max(200),
+      ...verificationState,
+    }),
+    answer: verificationSchema,
+    faults: {
+      ...NO_ORGANIZATION,
+      unknown_member: { status: 404, message: 'There is no such member.' },
+      verification_exists: { status: 409, message: 'This reference of this provider is recorded already.' },
+    },
+  },
+  setVerification: {
+    callers: ['operator'],
+    method: 'PUT',
+    path: '/internal/verifications/:verification_id',
+    promise: 'the state at the provider; one that is redacted stays redacted',
+    params: z.object({ verification_id: anyId }),
+    body: z.strictObject(verificationState),
+    answer: verificationSchema,
+    faults: { verification_not_found: { status: 404, message: 'There is no such verification.' } },
   },
 });

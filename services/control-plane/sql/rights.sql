@@ -6,7 +6,7 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA public, pgboss FROM PUBLIC, :service_role;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public, pgboss FROM PUBLIC, :service_role;
 GRANT USAGE ON SCHEMA public, pgboss TO :service_role;
 
-GRANT SELECT, INSERT, UPDATE ON account_user, organization, workspace, invitation, mail TO :service_role;
+GRANT SELECT, INSERT, UPDATE ON account_user, organization, workspace, invitation, account_hold, verification, mail TO :service_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON user_email, identity, passkey, session, ceremony, member TO :service_role;
 GRANT SELECT, INSERT ON audit, feed TO :service_role;
 GRANT SELECT ON feed_epoch TO :service_role;

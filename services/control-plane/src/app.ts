@@ -31,6 +31,7 @@ import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
 import { createGuard, REFUSALS } from './routes/guards.ts';
 import { createHandlers, type HandlerDependencies } from './routes/handlers.ts';
+import { createOperatorHandlers } from './routes/operatorHandlers.ts';
 
 export interface AppDependencies extends HandlerDependencies {
   /** Proxies in front whose `X-Forwarded-For` counts. */
@@ -131,19 +132,22 @@ async function endSignIn(dependencies: AppDependencies, req: Request, res: Respo
   }
 }
 
-/** The routes for the regions. A service of a region reads the feed of that region alone, whatever it asks for. */
+/** The routes for the regions and the operator. A service of a region reads the feed of that region alone, whatever it asks for. */
 export const listInternalRoutes = ({
   db,
+  log,
   signingKey,
   internalGuard,
 }: {
   db: Db;
+  log: Logger;
   signingKey: SigningKey;
   internalGuard: Guard;
 }): RouteTable => ({
   routes: serveApi(controlPlaneApi, {
     guard: internalGuard,
     handlers: {
+      ...createOperatorHandlers({ db, log }),
       async readFeed({ params: { after } }, res) {
         const region = regionSchema.parse(internalScopeOf(res));
         return { page: await readPage(db, { region, after }, signingKey) };

@@ -1,5 +1,6 @@
 import type { Region } from '@turnpike/config/region';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
@@ -23,6 +24,49 @@ export async function listWorkspaces(db: Db, organizationId: string) {
   return (await db.workspace.findMany({ where: { organizationId }, orderBy: { createdAt: 'asc' } })).map(toBody);
 }
 
+/** A workspace as its region is told of it. */
+interface ToldWorkspace extends Omit<WorkspaceRow, 'createdAt'> {
+  organizationId: string;
+  status: string;
+  monthlyCapNanoUsd: bigint | null;
+  version: number;
+}
+
+/** Locks an organization, so that changes of its holds and its workspaces take turns until they commit. */
+export const lockOrganization = (tx: Tx, organizationId: string) =>
+  tx.$queryRaw(sql`SELECT 1 AS one FROM organization WHERE organization_id = ${organizationId} FOR NO KEY UPDATE`);
+
+/** Says whether an organization is on hold, which it is while one of its holds is open. */
+const isOnHold = async (tx: Tx, organizationId: string): Promise<boolean> =>
+  (await tx.accountHold.findFirst({ where: { organizationId, endedAt: null } })) !== null;
+
+/** Returns the status of a workspace for its region: a hold of the organization comes before the workspace's own status. */
+export const toStatus = (status: string, isHeld: boolean): 'active' | 'on_hold' | 'not_provisioned' =>
+  isHeld ? 'on_hold' : (status as 'active' | 'not_provisioned');
+
+/** Tells the region of a workspace its whole document. The caller holds the lock of the organization. */
+async function tellWorkspace(tx: Tx, workspace: ToldWorkspace): Promise<void> {
+  const { workspaceId, organizationId, region, name, status, monthlyCapNanoUsd, version } = workspace;
+  await tell(tx, region as Region, {
+    kind: 'workspace',
+    workspace_id: workspaceId,
+    organization_id: organizationId,
+    name,
+    status: toStatus(status, await isOnHold(tx, organizationId)),
+    monthly_cap_nano_usd: monthlyCapNanoUsd === null ? null : String(monthlyCapNanoUsd),
+    version,
+  });
+}
+
+/** Tells every region its workspace of an organization anew, each in its next version. */
+export async function tellWorkspaces(tx: Tx, organizationId: string): Promise<void> {
+  const increased = { version: { increment: 1 } };
+  const workspaces = await tx.workspace.updateManyAndReturn({ where: { organizationId }, data: increased });
+  // Sorted by region, so that two transactions wait for the feeds in one order.
+  const byRegion = workspaces.toSorted((a, b) => (a.region < b.region ? -1 : 1));
+  for (const workspace of byRegion) await tellWorkspace(tx, workspace);
+}
+
 /** The credit of the first workspace that a user makes, in whatever organization. Undefined: there is none. */
 export type WelcomeCredit = { nanoUsd: bigint } | undefined;
 
@@ -37,6 +81,7 @@ export async function createWorkspace(
 ) {
   const workspaceId = `ws_${newUuidV7()}`;
   return db.$transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
     const credit = welcomeCredit && (await takeWelcome(tx, userId)) ? welcomeCredit : undefined;
     const status = credit ? 'active' : 'not_provisioned';
     const { count } = await tx.workspace.createMany({
@@ -52,15 +97,7 @@ export async function createWorkspace(
       target: workspaceId,
       after: { region, name },
     });
-    await tell(tx, region, {
-      kind: 'workspace',
-      workspace_id: workspaceId,
-      organization_id: organizationId,
-      name,
-      status,
-      monthly_cap_nano_usd: null,
-      version: row.version,
-    });
+    await tellWorkspace(tx, row);
     if (credit)
       await tell(tx, region, {
         kind: 'credit',

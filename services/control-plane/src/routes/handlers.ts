@@ -210,6 +210,14 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
 
     listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
     createWorkspace: async ({ body, who, origin }) => createWorkspace(dependencies, { ...who, ...body }, origin),
-    listAudit: async ({ params: { before }, who }) => listAudit(db, who.organizationId, before),
+    async listAudit({ params: { before }, who }) {
+      const { lines, next } = await listAudit(db, who.organizationId, before);
+      // Members see that it was the operator. The person behind is known to operators alone.
+      const isOperator = ({ actor }: { actor: string }) => actor.startsWith('operator');
+      return {
+        lines: lines.map((line) => (isOperator(line) ? { ...line, actor: 'operator', address: null } : line)),
+        next,
+      };
+    },
   };
 }

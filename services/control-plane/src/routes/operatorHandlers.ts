@@ -1,0 +1,69 @@
+import { internalCallerOf } from '@turnpike/http-service/guard';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import type { Response } from 'express';
+import type { Origin } from '../audit/audit.ts';
+import { listAudit } from '../audit/listAudit.ts';
+import type { Db } from '../database/openDatabase.ts';
+import { endHold, listHolds, openHold } from '../holds/holds.ts';
+import { addVerification, listVerifications, setVerification } from '../holds/verifications.ts';
+import { listMembers } from '../organizations/members.ts';
+import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
+
+type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed'>;
+
+/** Shows the operator every organization, and changes its holds and verifications in the name of the person behind. */
+export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): OperatorHandlers {
+  const note = (res: Response, fields: object, what: string): void => toChangeLog(log, res).info(fields, what);
+  /** Returns the id of an organization that there is. Throws `organization_not_found`. */
+  const known = async (organizationId: string): Promise<string> =>
+    (await getOperatedOrganization(db, organizationId)).organization_id;
+
+  return {
+    listOrganizations: async ({ params: { after } }) => listAllOrganizations(db, after),
+    getOrganization: async ({ params: { organization_id: id } }) => getOperatedOrganization(db, id),
+    listMembers: async ({ params: { organization_id: id } }) => ({ members: await listMembers(db, await known(id)) }),
+    listAudit: async ({ params: { organization_id: id, before } }) => listAudit(db, await known(id), before),
+
+    listOpenHolds: async ({ params: { after } }) => listHolds(db, { after }),
+    listHolds: async ({ params: { organization_id: id, after } }) =>
+      listHolds(db, { organizationId: await known(id), after }),
+    async openHold({ params: { organization_id: id }, body }, res) {
+      const organizationId = await known(id);
+      const hold = await openHold(db, { organizationId, ...body, by: internalCallerOf(res) }, originOf(res));
+      note(res, { organizationId, holdId: hold.hold_id, reason: hold.reason }, 'hold opened');
+      return hold;
+    },
+    async endHold({ params: { hold_id: holdId } }, res) {
+      const hold = await endHold(db, { holdId, by: internalCallerOf(res) }, originOf(res));
+      note(res, { organizationId: hold.organization_id, holdId }, 'hold ended');
+      return hold;
+    },
+
+    listVerifications: async ({ params: { organization_id: id, after } }) =>
+      listVerifications(db, { organizationId: await known(id), after }),
+    async addVerification({ params: { organization_id: id }, body: fields }, res) {
+      const organizationId = await known(id);
+      const by = internalCallerOf(res);
+      const added = await addVerification(db, { organizationId, fields, by }, originOf(res));
+      note(res, { organizationId, verificationId: added.verification_id, status: added.status }, 'verification added');
+      return added;
+    },
+    async setVerification({ params: { verification_id: verificationId }, body: state }, res) {
+      const by = internalCallerOf(res);
+      const set = await setVerification(db, { verificationId, state, by }, originOf(res));
+      note(res, { organizationId: set.organization_id, verificationId, status: set.status }, 'verification set');
+      return set;
+    },
+  };
+}
+
+/** The address of an operator's machine names no person, and the person is the actor of the line. */
+const originOf = (res: Response): Origin => ({
+  address: res.req.ip ?? '',
+  browser: '',
+  requestId: String(res.getHeader(REQUEST_ID_HEADER)),
+});
