@@ -1,5 +1,6 @@
 import { capWorkspace } from '../commands/capWorkspace.ts';
 import { addCredit, takeCredit } from '../commands/changeCredit.ts';
+import { endHold, openHold } from '../commands/changeHolds.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { createKey } from '../commands/createKey.ts';
@@ -7,17 +8,22 @@ import { createWorkspace } from '../commands/createWorkspace.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
 import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
+import { listAudit } from '../commands/listAudit.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listEngines } from '../commands/listEngines.ts';
+import { listHolds } from '../commands/listHolds.ts';
 import { listKeys } from '../commands/listKeys.ts';
+import { listMembers } from '../commands/listMembers.ts';
 import { listModels } from '../commands/listModels.ts';
+import { listOrganizations } from '../commands/listOrganizations.ts';
 import { listOverdueJobs } from '../commands/listOverdueJobs.ts';
 import { listWorkspaces } from '../commands/listWorkspaces.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
+import { showOrganization } from '../commands/showOrganization.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
 import { showStatus } from '../commands/showStatus.ts';
 import { showUsage } from '../commands/showUsage.ts';
@@ -37,6 +43,13 @@ export const COMMANDS: Command[] = [
   blockKey,
   unblockKey,
   revokeKey,
+  listOrganizations,
+  showOrganization,
+  listMembers,
+  listHolds,
+  openHold,
+  endHold,
+  listAudit,
   createWorkspace,
   listWorkspaces,
   showWorkspace,

@@ -1,13 +1,15 @@
-import type { InternalService } from '@turnpike/config/services';
 import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import type { InternalApi } from '@turnpike/internal-api/internalApi';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { type Client, createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { RefusedError } from '../cli/operatorError.ts';
 import type { StackAccess } from './findStack.ts';
+import { SERVICE_VARIABLES } from './services.ts';
 
 const USUAL_TIMEOUT_MS = 10_000;
 
@@ -18,6 +20,8 @@ export interface Services {
   router: Client<typeof modelRouterApi>;
   ledger: Client<typeof usageLedgerApi>;
   media: Client<typeof mediaJobsApi>;
+  /** The account layer of all regions. Throws a `RefusedError` on use where the stack names none. */
+  readonly account: Client<typeof controlPlaneApi>;
 }
 
 /** Calls a stack's services in the name of the operator; what they log of a change names `user`. */
@@ -26,20 +30,29 @@ export function createServices(
   { user, onChange }: { user: string; onChange: () => void },
 ): Services {
   const internalHeaders = createTokenIssuer({ key: signingKey, user });
-  const toClient = <Api extends InternalApi & { service: InternalService }>(api: Api) =>
-    createClient(api, {
-      url: urls[api.service],
+  function toClient<Api extends InternalApi>(api: Api): Client<Api> {
+    const url = urls[api.service];
+    if (url === undefined)
+      throw new RefusedError(
+        `This stack names no ${api.service}: set ${SERVICE_VARIABLES[api.service]} to the address of its internal listener.`,
+      );
+    return createClient(api, {
+      url,
       internalHeaders,
       timeoutMs: USUAL_TIMEOUT_MS,
       onCall({ method }) {
         if (method !== 'GET') onChange();
       },
     });
+  }
   return {
     auth: toClient(authApi),
     catalog: toClient(catalogApi),
     router: toClient(modelRouterApi),
     ledger: toClient(usageLedgerApi),
     media: toClient(mediaJobsApi),
+    get account() {
+      return toClient(controlPlaneApi);
+    },
   };
 }

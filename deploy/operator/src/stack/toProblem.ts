@@ -8,6 +8,8 @@ const ADVICE: Record<string, string> = {
   key_has_two_secrets: 'Wait for that, or end it now with "turnpike keys end-old KEY_ID".',
   key_rotated: 'Where that one is lost, revoke it and make another with "turnpike keys create".',
   workspace_not_found: '"turnpike workspaces list" shows the ids.',
+  organization_not_found: '"turnpike organizations list" shows the ids.',
+  hold_not_found: '"turnpike holds list" shows the ids of those that are open.',
   model_not_found: '"turnpike models list" shows the ids; an alias is not one.',
   engine_not_found: '"turnpike engines" shows the ids.',
   dead_letter_not_found: '"turnpike dead-letters list" shows those that wait.',

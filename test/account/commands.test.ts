@@ -1,0 +1,96 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { INTERNAL_SERVICES } from '@turnpike/config/services';
+import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
+import {
+  type OperatorListener,
+  startOperatorListener,
+} from '../../services/control-plane/test/startOperatorListener.ts';
+import { runTurnpikeHere } from '../support/runTurnpike.ts';
+
+let account: TestAccount;
+let listener: OperatorListener;
+let folder: string;
+let stackFile: string;
+let organizationId: string;
+let userId: string;
+beforeAll(async () => {
+  account = await startAccount();
+  listener = await startOperatorListener(account.db);
+  folder = await mkdtemp(join(tmpdir(), 'turnpike-account-'));
+  stackFile = await describeStack({ 'control-plane': { internal_url: listener.url, pid: process.pid } });
+
+  const owner = await account.signIn('owner@example.com');
+  userId = owner.userId;
+  organizationId = (await owner.post('/account/organizations', { name: 'Acme' })).body.organization_id;
+  await owner.post(`/account/organizations/${organizationId}/workspaces`, { region: 'us', name: 'Acme US' });
+});
+afterAll(async () => {
+  await listener.stop();
+  await account.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** Describes a stack whose services of a region do not run. */
+async function describeStack(services: object): Promise<string> {
+  const secretsFile = join(folder, 'secrets.json');
+  await writeFile(secretsFile, JSON.stringify({ internalKeys: listener.region.signingKeys }));
+  const away = { internal_url: 'http://127.0.0.1:1', pid: process.pid };
+  const us = {
+    services: Object.fromEntries(INTERNAL_SERVICES.map((name) => [name, away])),
+    secrets_file: secretsFile,
+  };
+  const file = join(folder, `${Object.keys(services).length}.json`);
+  await writeFile(file, JSON.stringify({ port_base: 'test', services, regions: { us } }));
+  return file;
+}
+
+const run = (...args: string[]) => runTurnpikeHere(args, { stackFile });
+async function read(...args: string[]) {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+it('lists and shows organizations and members', async () => {
+  expect(await read('organizations', 'list')).toEqual({
+    organizations: [expect.objectContaining({ organization_id: organizationId, is_on_hold: false })],
+  });
+  expect(await read('organizations', 'show', organizationId)).toMatchObject({
+    name: 'Acme',
+    workspaces: [{ region: 'us', name: 'Acme US', status: 'active', monthly_cap_usd: null }],
+  });
+  expect((await read('members', 'list', organizationId)).members).toEqual([
+    expect.objectContaining({ user_id: userId, role: 'owner', address: 'owner@example.com' }),
+  ]);
+  expect((await run('organizations', 'show', organizationId)).stdout).toMatch(/us\s+Acme US\s+active/);
+});
+
+it('opens and ends holds, with the person in the audit', async () => {
+  const hold = await read('holds', 'open', organizationId, '--reason', 'dispute', '--note', 'du_1');
+  expect(hold).toMatchObject({ reason: 'dispute', note: 'du_1', written_to: { stack: 'test', region: 'us' } });
+  const second = await read('holds', 'open', organizationId, '--reason', 'legal');
+  expect((await read('holds', 'list')).holds).toHaveLength(2);
+  expect(await read('holds', 'end', second.hold_id)).toMatchObject({ organization_is_on_hold: true });
+  expect((await run('holds', 'end', hold.hold_id)).stdout).toContain('is on hold no more');
+  expect((await read('holds', 'list')).holds).toEqual([]);
+  expect((await read('holds', 'list', '--organization', organizationId)).holds).toHaveLength(2);
+
+  const { lines } = await read('audit', 'list', organizationId);
+  expect(lines[0]).toMatchObject({ action: 'hold.ended', actor: expect.stringMatching(/^operator:\w/) });
+  expect((await read('audit', 'list', organizationId, '--before', lines[0].audit_id)).lines[0]).toEqual(lines[1]);
+});
+
+it('says what is wrong', async () => {
+  const unknown = await run('organizations', 'show', 'org_none');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);
+  expect((await run('holds', 'open', organizationId, '--reason', 'whim')).code).toBe(2);
+  expect((await run('holds', 'open', organizationId)).code).toBe(2);
+  const noAccount = await runTurnpikeHere(['organizations', 'list'], { stackFile: await describeStack({}) });
+  expect([noAccount.code, noAccount.stderr]).toEqual([
+    1,
+    expect.stringContaining('TURNPIKE_CONTROL_PLANE_INTERNAL_URL'),
+  ]);
+});
