@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { ARCHITECTURE_FILE, renderArchitecturePage } from './architecturePage.ts';
 import { COMPATIBILITY_FILE, renderCompatibility } from './compatibility/compatibilityPage.ts';
+import { ACCOUNT_OPENAPI_FILE, renderAccountOpenApi } from './openapi/accountDocument.ts';
 import { OPENAPI_FILE, renderOpenApi } from './openapi/openApiDocument.ts';
 import { OPERATIONS_FILE, renderOperationsPage } from './operationsPage.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
@@ -11,6 +12,7 @@ async function main(): Promise<void> {
   await write(OPERATIONS_FILE, await renderOperationsPage(await readFile(OPERATIONS_FILE, 'utf8')));
   await write(ARCHITECTURE_FILE, renderArchitecturePage(await readFile(ARCHITECTURE_FILE, 'utf8')));
   await write(OPENAPI_FILE, renderOpenApi());
+  await write(ACCOUNT_OPENAPI_FILE, renderAccountOpenApi());
   await write(COMPATIBILITY_FILE, renderCompatibility());
 }
 

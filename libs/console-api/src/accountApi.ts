@@ -40,7 +40,9 @@ const token = z.string().check(z.regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token
 const instant = z.string();
 const role = z.enum(ROLES);
 const region = z.enum(REGIONS);
-const inOrganization = { organization_id: z.string() };
+/** The id of anything. */
+export const idSchema = z.string().check(z.regex(/^\w[\w-]{0,127}$/, 'must be an id'));
+const inOrganization = { organization_id: idSchema };
 const done = z.object({ done: z.literal(true) });
 
 export const userSchema = z.object({ user_id: z.string(), name: z.string(), addresses: z.array(z.string()) });
@@ -151,6 +153,19 @@ const UNKNOWN_INVITATION = {
   unknown_invitation: { status: 404, message: 'There is no such invitation that is open.' },
 };
 
+/** The wording of what guards and the listener refuse on any route. */
+export const REFUSALS = {
+  no_session: { status: 401, message: 'You are not signed in, or your session has ended. Sign in.' },
+  foreign_origin: { status: 403, message: 'This request came from another site. Use the pages of the account layer.' },
+  not_json: { status: 415, message: 'Send JSON, with the content type application/json.' },
+  step_up_required: {
+    status: 403,
+    message: 'Confirm that it is you: sign in once more, by a passkey, a mailed link or your identity provider.',
+  },
+  organization_not_found: { status: 404, message: 'There is no such organization, or you are not a member of it.' },
+  right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
+};
+
 const defineRoutes = <const Routes extends Record<string, AccountRoute>>(routes: Routes): { routes: Routes } => ({
   routes,
 });
@@ -197,7 +212,7 @@ export const accountApi = defineRoutes({
     path: '/account/sign-in/oidc',
     promise:
       'Gives the page of an identity provider to go to. It has to be opened in the same browser within 10 minutes.',
-    body: z.object({ provider_id: z.string() }),
+    body: z.object({ provider_id: idSchema }),
     answer: z.object({ url: z.string() }),
     faults: { ...UNKNOWN_PROVIDER, ...PROVIDER_AWAY, ...TOO_MANY },
   },
@@ -206,7 +221,7 @@ export const accountApi = defineRoutes({
     method: 'POST',
     path: '/account/identities',
     promise: 'As sign-in, and the identity becomes one more way to sign in as this user.',
-    body: z.object({ provider_id: z.string() }),
+    body: z.object({ provider_id: idSchema }),
     answer: z.object({ url: z.string() }),
     faults: { ...UNKNOWN_PROVIDER, ...PROVIDER_AWAY },
   },
@@ -216,7 +231,7 @@ export const accountApi = defineRoutes({
     path: '/account/step-up/oidc',
     promise:
       'As sign-in, where the provider asks anew who it is. The session counts as proved for 10 minutes afterwards.',
-    body: z.object({ provider_id: z.string() }),
+    body: z.object({ provider_id: idSchema }),
     answer: z.object({ url: z.string() }),
     faults: { ...UNKNOWN_PROVIDER, ...PROVIDER_AWAY },
   },
@@ -305,7 +320,7 @@ export const accountApi = defineRoutes({
     method: 'PATCH',
     path: '/account/passkeys/:passkey_id',
     promise: 'Names a passkey of the user anew.',
-    params: z.object({ passkey_id: z.string() }),
+    params: z.object({ passkey_id: idSchema }),
     body: z.object({ name: displayName }),
     answer: passkeySchema,
     faults: UNKNOWN_PASSKEY,
@@ -315,7 +330,7 @@ export const accountApi = defineRoutes({
     method: 'DELETE',
     path: '/account/passkeys/:passkey_id',
     promise: 'Removes a passkey of the user, which signs in no more from then on. The last way to sign in stays.',
-    params: z.object({ passkey_id: z.string() }),
+    params: z.object({ passkey_id: idSchema }),
     answer: done,
     faults: {
       ...UNKNOWN_PASSKEY,
@@ -348,7 +363,7 @@ export const accountApi = defineRoutes({
     method: 'DELETE',
     path: '/account/sessions/:session_id',
     promise: 'Ends one of the sessions of the user at once.',
-    params: z.object({ session_id: z.string() }),
+    params: z.object({ session_id: idSchema }),
     answer: done,
     faults: { unknown_session: { status: 404, message: 'There is no such session.' } },
   },
@@ -399,7 +414,7 @@ export const accountApi = defineRoutes({
     method: 'PATCH',
     path: '/account/organizations/:organization_id/members/:user_id',
     promise: 'Gives a member another role, no higher than that of the user.',
-    params: z.object({ ...inOrganization, user_id: z.string() }),
+    params: z.object({ ...inOrganization, user_id: idSchema }),
     body: z.object({ role }),
     answer: memberSchema,
     faults: { ...UNKNOWN_MEMBER, ...LAST_OWNER, ...ABOVE_OWN_ROLE },
@@ -409,7 +424,7 @@ export const accountApi = defineRoutes({
     method: 'DELETE',
     path: '/account/organizations/:organization_id/members/:user_id',
     promise: 'Removes a member, who is refused from the next request on. Keys that they made stay.',
-    params: z.object({ ...inOrganization, user_id: z.string() }),
+    params: z.object({ ...inOrganization, user_id: idSchema }),
     answer: done,
     faults: { ...UNKNOWN_MEMBER, ...LAST_OWNER, ...ABOVE_OWN_ROLE },
   },
@@ -450,7 +465,7 @@ export const accountApi = defineRoutes({
     method: 'DELETE',
     path: '/account/organizations/:organization_id/invitations/:invitation_id',
     promise: 'Takes an open invitation back.',
-    params: z.object({ ...inOrganization, invitation_id: z.string() }),
+    params: z.object({ ...inOrganization, invitation_id: idSchema }),
     answer: done,
     faults: UNKNOWN_INVITATION,
   },

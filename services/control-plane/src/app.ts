@@ -1,6 +1,6 @@
 import type { SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
-import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
+import { type AccountRoute, accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
@@ -29,7 +29,7 @@ import { readPage } from './feed/feed.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
 import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
-import { createGuard, REFUSALS } from './routes/guards.ts';
+import { createGuard } from './routes/guards.ts';
 import { createHandlers, type HandlerDependencies } from './routes/handlers.ts';
 import { createOperatorHandlers } from './routes/operatorHandlers.ts';
 

@@ -1,4 +1,4 @@
-import type { Access } from '@turnpike/console-api/accountApi';
+import { type Access, idSchema } from '@turnpike/console-api/accountApi';
 import { hasRight, type Role } from '@turnpike/console-api/roles';
 import { type Guard, openGuard, type Principal } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -22,7 +22,7 @@ export interface MemberPrincipal extends Principal, LiveSession {
 const RECENT_MS = 10 * 60_000;
 const READS = new Set(['GET', 'HEAD']);
 
-/** Makes the guard of a route from what it declares. Throws a fault that `REFUSALS` words. */
+/** Makes the guard of a route from what it declares. Throws a fault that `REFUSALS` of the declaration words. */
 export function createGuard(access: Access, { db, accountOrigin }: { db: Db; accountOrigin: string }): Guard {
   return async (req) => {
     refuseForeignOrigin(req, accountOrigin);
@@ -57,22 +57,11 @@ async function toMember(
   { req, right }: { req: Request; right: Extract<Access, { of: 'member' }>['right'] },
 ): Promise<MemberPrincipal> {
   const organizationId = String(req.params.organization_id);
-  const member = await db.member.findUnique({ where: { organizationId_userId: { organizationId, userId } } });
+  const isId = idSchema.safeParse(organizationId).success;
+  const where = { organizationId_userId: { organizationId, userId } };
+  const member = isId ? await db.member.findUnique({ where }) : null;
   if (!member) throw new ApiError({ kind: 'organization_not_found' });
   const role = member.role as Role;
   if (!hasRight(role, right)) throw new ApiError({ kind: 'right_missing', role: role.replace('_', ' ') });
   return { kind: 'member', userId, sessionId, provedAt, organizationId, role };
 }
-
-/** The wording of what guards and the listener refuse on any route. */
-export const REFUSALS = {
-  no_session: { status: 401, message: 'You are not signed in, or your session has ended. Sign in.' },
-  foreign_origin: { status: 403, message: 'This request came from another site. Use the pages of the account layer.' },
-  not_json: { status: 415, message: 'Send JSON, with the content type application/json.' },
-  step_up_required: {
-    status: 403,
-    message: 'Confirm that it is you: sign in once more, by a passkey, a mailed link or your identity provider.',
-  },
-  organization_not_found: { status: 404, message: 'There is no such organization, or you are not a member of it.' },
-  right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
-};
