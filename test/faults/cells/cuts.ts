@@ -67,6 +67,8 @@ const LONG: Length = {
 };
 const FULL_CALLS = 10_000;
 const SERVES_WITHIN_MS = 5_000;
+/** How long a connection to Redis may answer nothing until its user gives it up. */
+const REDIS_TIMEOUT_MS = 250;
 const LOOK_EVERY_MS = 1_000;
 /** Longest deadline of a read, and a little more on a busy machine. */
 const READ_WITHIN_MS = 8_000;
@@ -133,7 +135,7 @@ async function cut(
     if (media) await untilMediaServes(context);
     const records = await load.done;
     // An admission whose answer is lost holds until its release arrives, and is swept if that is later than a lease.
-    if (to === 'redis') context.allowUnknownAtStrikes(records, [cutAt]);
+    if (to === 'redis') context.allowUnknownAtStrikes(records, [cutAt, cutAt + REDIS_TIMEOUT_MS]);
     context.checkOutcomes(records, { ok: true, ...chats });
     context.checkOutcomes(
       records.filter(({ startedAt }) => startedAt > servesAgainAt),
