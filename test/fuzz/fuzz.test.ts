@@ -6,7 +6,7 @@ import { MAX_BLOCKED_MS } from './run/loopProbe.ts';
 import { type FuzzStack, startFuzzStack } from './run/startFuzzStack.ts';
 import { tryCaseSteadily } from './run/tryCase.ts';
 
-const CASES = 5_000;
+const CASES = 2_000;
 /** The same cases every time, so that a change is judged by what it changes; fuzz.deep.test.ts draws new ones. */
 const SEED = 1;
 
