@@ -32,10 +32,10 @@ const address = z.pipe(
       ),
     ),
 );
-/** A name for people: one line. */
+/** A name for people: one line of whole characters. Postgres takes no half of a surrogate pair in JSON. */
 const displayName = z
   .string()
-  .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line'));
+  .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be one line'));
 const token = z.string().check(z.regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of the link'));
 const instant = z.string();
 const role = z.enum(ROLES);
@@ -70,7 +70,10 @@ export const newCredentialSchema = z.object({
   response: z.object({
     clientDataJSON: base64Url,
     attestationObject: base64Url,
-    transports: z._default(z.array(z.string().check(z.maxLength(32))).check(z.maxLength(10)), []),
+    transports: z._default(
+      z.array(z.string().check(z.regex(/^[a-z-]{1,32}$/, 'must be a transport'))).check(z.maxLength(10)),
+      [],
+    ),
   }),
 });
 /** The answer of `navigator.credentials.get`, by its `toJSON`. */

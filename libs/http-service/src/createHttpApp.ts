@@ -130,7 +130,8 @@ function toExpress(app: Express, req: IncomingMessage, res: ServerResponse): [Re
 }
 
 /** A path whose encoding is broken is nobody's path. */
-const isUndecodablePath = (error: unknown): boolean => error instanceof Error && error.name === 'URIError';
+/** Says whether express could not decode a parameter of the path. */
+export const isUndecodablePath = (error: unknown): boolean => error instanceof Error && error.name === 'URIError';
 
 /** 405 of a known path. `allow` lists the methods it has. */
 export function toMethodNotAllowed(method: string, allow: string): WireError {

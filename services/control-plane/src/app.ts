@@ -2,7 +2,7 @@ import type { SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
 import { type AccountRoute, accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
 import { PAGES } from '@turnpike/console-api/pages';
-import { toInternalError } from '@turnpike/http-service/createHttpApp';
+import { isUndecodablePath, toInternalError } from '@turnpike/http-service/createHttpApp';
 import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
@@ -96,10 +96,11 @@ export function createApp(dependencies: AppDependencies): Express {
     serve('GET', '/assets/:name', openGuard, sendAsset(pages));
   }
 
-  app.use((_req, res) => sendWireError(res, flat(404, 'not_found', { message: 'There is nothing at this path.' })));
+  const notFound = flat(404, 'not_found', { message: 'There is nothing at this path.' });
+  app.use((_req, res) => sendWireError(res, notFound));
   const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE } });
   const onError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
-    const wireError = wordFault(error) ?? toInternalError();
+    const wireError = wordFault(error) ?? (isUndecodablePath(error) ? notFound : toInternalError());
     if (wireError.status >= 500) toRequestLog(log, res).error({ err: error, route: routeOf(res) }, 'request failed');
     sendWireError(res, wireError);
   };
