@@ -20,10 +20,11 @@ export interface OpenApiDocument {
   components: { responses: Record<string, DocumentedResponse> };
 }
 
-const DOCUMENT_FILE = new URL('../../../docs/openapi.json', import.meta.url);
+const DOCS = new URL('../../../docs/', import.meta.url);
 
 /** What is published is what is checked: the file, not the schemas that it was written from. */
-export const readDocument = (): OpenApiDocument => JSON.parse(readFileSync(DOCUMENT_FILE, 'utf8')) as OpenApiDocument;
+export const readDocument = (name: 'openapi.json' | 'account-openapi.json' = 'openapi.json'): OpenApiDocument =>
+  JSON.parse(readFileSync(new URL(name, DOCS), 'utf8')) as OpenApiDocument;
 
 /** A response of the document with the JSON pointer where it stands. */
 export interface FoundResponse {
