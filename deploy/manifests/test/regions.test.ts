@@ -13,6 +13,7 @@ import {
   type ServiceName,
 } from '@turnpike/config/services';
 import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import type { z } from 'zod';
 import { readConfigSchemas } from '../src/readConfigSchemas.ts';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
@@ -364,6 +365,32 @@ describeWithKustomize.each(OVERLAYS)('%s, a region', (overlay) => {
 it.each(GLOBAL_OVERLAYS)('%s holds no word of a region', (overlay) => {
   const text = JSON.stringify(manifestsOf(overlay).filter(({ metadata }) => !metadata.name.endsWith('-dashboard')));
   for (const region of REGIONS) expect(text).not.toMatch(new RegExp(`turnpike-${region}|REGION=|\\.${region}\\.`));
+});
+
+describeWithKustomize('overlays/global', () => {
+  it('lets browsers in by the host of the account layer, and regions to the feed alone', () => {
+    const manifests = manifestsOf('overlays/global');
+    const routes = manifests
+      .filter(({ kind }) => kind === 'HTTPRoute')
+      .map(({ spec }) => spec as Record<string, unknown>);
+    const { ACCOUNT_ORIGIN: origin } = configOf('control-plane', 'overlays/global');
+    const { method, path } = controlPlaneApi.routes.readFeed;
+    expect(routes).toMatchObject([
+      { hostnames: [new URL(String(origin)).host], rules: [{ backendRefs: [{ name: 'control-plane', port: 8080 }] }] },
+      {
+        hostnames: ['feed.turnpike.example'],
+        rules: [
+          {
+            matches: [{ method, path: { type: 'Exact', value: path } }],
+            backendRefs: [{ name: 'control-plane', port: 9090 }],
+          },
+        ],
+      },
+    ]);
+    const policy = manifests.find(({ metadata }) => metadata.name === 'gateway-to-control-plane');
+    expect(JSON.stringify(policy?.spec?.ingress)).toMatch(/"kubernetes.io\/metadata.name":"gateway".*8080.*9090/);
+    expect(configOf('control-plane', 'overlays/global').TRUSTED_HOPS).toBe(1);
+  });
 });
 
 describeWithKustomize('a region with other components', () => {
