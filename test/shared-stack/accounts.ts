@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { signInAt } from '@turnpike/test-support/signInAt';
 import { untilMail } from '@turnpike/test-support/untilMail';
+import { runTurnpikeHere } from '../support/runTurnpike.ts';
 import { stack } from './stack.ts';
 
 // Sign-in at the account layer of a stack: by its identity provider, and by a mail that its catcher keeps.
@@ -13,21 +14,41 @@ const toCookie = (response: Response): string =>
     .join('; ');
 
 /** Sends what the account layer's own page sends. */
-const post = (path: string, body: object): Promise<Response> =>
+const post = (path: string, body: object, cookie = ''): Promise<Response> =>
   fetch(account().origin + path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', origin: account().origin, 'sec-fetch-site': 'same-origin' },
+    headers: { 'content-type': 'application/json', origin: account().origin, 'sec-fetch-site': 'same-origin', cookie },
     body: JSON.stringify(body),
   });
 
-it('signs a user in at the identity provider, by one click', async () => {
+/** Signs a user in at the identity provider. Returns the cookies of the browser. */
+async function signIn(user: 'ada' | 'cleo'): Promise<string> {
   const begun = await post('/account/sign-in/oidc', { provider_id: 'local' });
   const { url } = (await begun.json()) as { url: string };
   expect(new URL(url).origin).toBe(account().identity_provider_url);
-  const back = await signInAt(url, { user: 'cleo' });
-  const returned = await fetch(back, { redirect: 'manual', headers: { cookie: toCookie(begun) } });
-  const user = await fetch(`${account().origin}/account/user`, { headers: { cookie: toCookie(returned) } });
+  const back = await signInAt(url, { user });
+  return toCookie(await fetch(back, { redirect: 'manual', headers: { cookie: toCookie(begun) } }));
+}
+
+it('signs a user in at the identity provider, by one click', async () => {
+  const user = await fetch(`${account().origin}/account/user`, { headers: { cookie: await signIn('cleo') } });
   expect(await user.json()).toMatchObject({ addresses: ['cleo@example.com'] });
+});
+
+it('shows organizations to the operator, who holds one by the command line', async () => {
+  const made = await post('/account/organizations', { name: 'Acme' }, await signIn('ada'));
+  const { organization_id: id } = (await made.json()) as { organization_id: string };
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runTurnpikeHere([...args, '--json'], stack);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  };
+  expect((await run('organizations', 'list')).organizations).toContainEqual(
+    expect.objectContaining({ organization_id: id, is_on_hold: false }),
+  );
+  const hold = await run('holds', 'open', id, '--reason', 'operator');
+  expect(await run('organizations', 'show', id)).toMatchObject({ is_on_hold: true });
+  expect(await run('holds', 'end', hold.hold_id)).toMatchObject({ organization_is_on_hold: false });
 });
 
 it('signs in nobody whose address the identity provider has not verified', async () => {
