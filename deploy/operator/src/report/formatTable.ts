@@ -34,6 +34,6 @@ const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han
 const graphemes = new Intl.Segmenter();
 
 /** Columns that a printable text takes on a terminal. */
-export function toWidth(text: string): number {
+function toWidth(text: string): number {
   return [...graphemes.segment(text)].reduce((width, { segment }) => width + (WIDE.test(segment) ? 2 : 1), 0);
 }
