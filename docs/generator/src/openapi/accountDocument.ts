@@ -27,7 +27,7 @@ const INVALID_REQUEST = { status: 400, message: 'A parameter or the body is not 
 const NOT_FOUND = { status: 404, message: 'There is nothing at this path.' };
 
 /** The interface description of the account layer, from the declarations that the control plane serves. */
-export const toAccountDocument = () => ({
+const toAccountDocument = () => ({
   openapi: '3.1.1',
   info: { title: 'Turnpike accounts', version: '1.0.0', description: DESCRIPTION },
   servers: [
