@@ -83,6 +83,21 @@ it('opens and ends holds, with the person in the audit', async () => {
   expect((await read('audit', 'list', organizationId, '--before', lines[0].audit_id)).lines[0]).toEqual(lines[1]);
 });
 
+it('records verifications by their reference', async () => {
+  const words = ['--kind', 'document', '--provider', 'checker', '--reference', 'vs_1', '--user', userId];
+  const added = await read('verifications', 'add', organizationId, ...words, '--status', 'processing');
+  expect(added).toMatchObject({ user_id: userId, status: 'processing', decided_at: null });
+  const options = ['--status', 'verified', '--expires', '2100-01-01', '--redacted'];
+  expect(await read('verifications', 'set', added.verification_id, ...options)).toMatchObject({
+    status: 'verified',
+    expires_at: '2100-01-01T00:00:00.000Z',
+    redacted_at: expect.any(String),
+  });
+  expect((await run('verifications', 'list', organizationId)).stdout).toMatch(/verified .*checker +vs_1/);
+  const again = await run('verifications', 'add', organizationId, ...words, '--status', 'processing');
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('recorded already')]);
+});
+
 it('says what is wrong', async () => {
   const unknown = await run('organizations', 'show', 'org_none');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);

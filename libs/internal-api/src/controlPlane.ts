@@ -56,7 +56,8 @@ const auditSchema = z.object({
   request_id: z.string().nullable(),
 });
 
-const VERIFICATION_STATUSES = ['requires_input', 'processing', 'verified', 'canceled'] as const;
+export const VERIFICATION_KINDS = ['document', 'business', 'phone'] as const;
+export const VERIFICATION_STATUSES = ['requires_input', 'processing', 'verified', 'canceled'] as const;
 /** The state of a verification at its provider. Redacted: the provider has erased the evidence. */
 const verificationState = {
   status: z.enum(VERIFICATION_STATUSES),
@@ -68,7 +69,7 @@ const verificationSchema = z.object({
   verification_id: z.string(),
   organization_id: z.string(),
   user_id: z.string().nullable(),
-  kind: z.enum(['document', 'business', 'phone']),
+  kind: z.enum(VERIFICATION_KINDS),
   provider: z.string(),
   provider_reference: z.string(),
   status: z.enum(VERIFICATION_STATUSES),

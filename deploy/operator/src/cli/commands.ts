@@ -29,6 +29,7 @@ import { showStatus } from '../commands/showStatus.ts';
 import { showUsage } from '../commands/showUsage.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
 import { disableModel, enableModel } from '../commands/switchModel.ts';
+import { addVerification, listVerifications, setVerification } from '../commands/verifications.ts';
 import type { Command } from './command.ts';
 
 /** Every command, in the order of the help. */
@@ -49,6 +50,9 @@ export const COMMANDS: Command[] = [
   listHolds,
   openHold,
   endHold,
+  listVerifications,
+  addVerification,
+  setVerification,
   listAudit,
   createWorkspace,
   listWorkspaces,

@@ -9,6 +9,8 @@ const idOf = (prefix: string) =>
 export const workspaceId = idOf('ws');
 export const organizationId = idOf('org');
 export const holdId = idOf('hold');
+export const verificationId = idOf('ver');
+export const userId = idOf('user');
 export const keyId = idOf('key');
 export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
 export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');

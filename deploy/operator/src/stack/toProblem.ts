@@ -10,6 +10,8 @@ const ADVICE: Record<string, string> = {
   workspace_not_found: '"turnpike workspaces list" shows the ids.',
   organization_not_found: '"turnpike organizations list" shows the ids.',
   hold_not_found: '"turnpike holds list" shows the ids of those that are open.',
+  verification_not_found: '"turnpike verifications list ORG" shows the ids.',
+  unknown_member: '"turnpike members list ORG" shows the ids of users.',
   model_not_found: '"turnpike models list" shows the ids; an alias is not one.',
   engine_not_found: '"turnpike engines" shows the ids.',
   dead_letter_not_found: '"turnpike dead-letters list" shows those that wait.',
