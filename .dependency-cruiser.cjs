@@ -158,7 +158,7 @@ module.exports = {
   options: {
     parser: 'swc',
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '/generated/' },
+    exclude: { path: '/generated/|^dashboard/dist' },
     enhancedResolveOptions: {
       extensions: ['.ts', '.mjs', '.cjs', '.js'],
       exportsFields: ['exports'],

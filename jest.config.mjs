@@ -1,7 +1,11 @@
 import { totalmem } from 'node:os';
 
 /** Patterns of the test files of each run: a file that searches, or repeats another at length, is called `*.deep.test.ts`. */
-const FILES = ['<rootDir>/{services,libs,deploy,docs}/*/{src,test}/**/*.test.ts', '<rootDir>/test/**/*.test.ts'];
+const FILES = [
+  '<rootDir>/{services,libs,deploy,docs}/*/{src,test}/**/*.test.ts',
+  '<rootDir>/test/**/*.test.ts',
+  '<rootDir>/dashboard/test/**/*.test.ts',
+];
 const RUNS = {
   quick: [...FILES, '!**/*.deep.test.ts'],
   rest: FILES.map((pattern) => pattern.replace(/test\.ts$/, 'deep.test.ts')),
@@ -14,7 +18,14 @@ const WORKER_BYTES = 2.5 * 1024 ** 3;
 /** Tests run from source: TypeScript's types are stripped by swc, modules stay ES modules. */
 export default {
   // Not the data of local stacks, which lies in the repository too.
-  roots: ['<rootDir>/services', '<rootDir>/libs', '<rootDir>/deploy', '<rootDir>/docs', '<rootDir>/test'],
+  roots: [
+    '<rootDir>/services',
+    '<rootDir>/libs',
+    '<rootDir>/deploy',
+    '<rootDir>/docs',
+    '<rootDir>/test',
+    '<rootDir>/dashboard/test',
+  ],
   testMatch: RUNS[process.env.TURNPIKE_TEST_RUN ?? 'quick'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {

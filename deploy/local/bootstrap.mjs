@@ -69,7 +69,7 @@ function listPackageFiles() {
     .map((group) => join(root, group))
     .filter((group) => existsSync(group));
   const folders = groups.flatMap((group) => readdirSync(group).map((name) => join(group, name)));
-  return [root, join(root, 'test'), join(root, 'bench'), ...folders]
+  return [root, join(root, 'test'), join(root, 'bench'), join(root, 'dashboard'), ...folders]
     .map((folder) => join(folder, 'package.json'))
     .filter((file) => existsSync(file))
     .sort();

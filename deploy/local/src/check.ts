@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 
 /** Folders of source code; git keeps none that is empty. */
-const FOLDERS = ['services', 'libs', 'deploy', 'docs', 'test', 'bench'].filter((name) =>
+const FOLDERS = ['services', 'libs', 'deploy', 'docs', 'test', 'bench', 'dashboard'].filter((name) =>
   existsSync(join(repositoryRoot, name)),
 );
 
@@ -15,6 +15,7 @@ const CHECKS: { name: string; command: string; args: string[] }[] = [
     command: 'tsc',
     args: ['--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo'],
   },
+  { name: 'types of pages', command: 'tsc', args: ['--noEmit', '-p', 'dashboard'] },
   { name: 'format and lint', command: 'biome', args: ['ci', '--colors=off', '--error-on-warnings', '.'] },
   { name: 'dead code', command: 'knip', args: ['--no-progress', '--no-config-hints'] },
   {

@@ -25,6 +25,8 @@ async function main(): Promise<number> {
   const go = await getIfPossible('CLIENTS', 'GO', findGo);
   // The tests that need an S3 server start it.
   const s3Jars = await getIfPossible('S3', 'S3 SERVER', () => ensureJars('s3proxy', say));
+  // The browser in which the dashboard's pages are tried.
+  const browser = await getIfPossible('BROWSER', 'BROWSER', findChromium);
   // Kustomize and the schemas that manifests are held against.
   const manifestTools = await getIfPossible('KUSTOMIZE', 'KUSTOMIZE', () => ensureManifestTools(say));
   const broker = await getIfPossible('KAFKA', 'KAFKA BROKER', startBroker);
@@ -34,6 +36,7 @@ async function main(): Promise<number> {
       TURNPIKE_TEST_S3: s3Jars ? 'available' : 'absent',
       ...(broker && { KAFKA_BROKERS: broker.brokers }),
       TURNPIKE_TEST_GO: go ? 'available' : 'absent',
+      ...(browser && { TURNPIKE_TEST_BROWSER: browser }),
       ...(python && { TURNPIKE_TEST_PYTHON: python }),
       ...(manifestTools && { TURNPIKE_TEST_MANIFEST_TOOLS: manifestTools }),
     });
@@ -50,6 +53,14 @@ async function findGo(): Promise<true> {
       'Go 1.24 or later is missing, which compiles the client openai-go: install it from https://go.dev/dl.',
     );
   return true;
+}
+
+async function findChromium(): Promise<string> {
+  if (!hasCommand('chromium'))
+    throw new StackError(
+      'Chromium is missing, in which the pages of the dashboard are tried: apt-get install -y chromium.',
+    );
+  return 'chromium';
 }
 
 const missing: { name: Requirement; words: string }[] = [];
@@ -73,7 +84,7 @@ async function getIfPossible<Tool>(
   }
 }
 
-type Requirement = 'CLIENTS' | 'KAFKA' | 'KUSTOMIZE' | 'S3';
+type Requirement = 'BROWSER' | 'CLIENTS' | 'KAFKA' | 'KUSTOMIZE' | 'S3';
 const isRequired = (name: Requirement): boolean => process.env[`REQUIRE_${name}`] === '1';
 
 /** A broker that somebody named in KAFKA_BROKERS is used as it is. */

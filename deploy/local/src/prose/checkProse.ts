@@ -8,8 +8,8 @@ import { findFaultsOfPage, findFaultsOfSource, findSubjectFault } from './findPr
 /** Subjects of commits after this one are checked; those before it are history. */
 const FIRST_COMMIT = '77a22963517a28be06ba2226474917bd6394c0bf';
 const COUNTS_FILE = join(import.meta.dirname, 'counts.json');
-const SOURCES = '{services,libs,deploy,docs,test,bench}/**/*.{ts,mjs}';
-const PAGES = ['*.md', '{services,libs,deploy,docs,test,bench,k8s}/**/*.md'];
+const SOURCES = '{services,libs,deploy,docs,test,bench,dashboard}/**/*.{ts,tsx,mjs}';
+const PAGES = ['*.md', '{services,libs,deploy,docs,test,bench,k8s,dashboard}/**/*.md'];
 const IGNORED = /^(?:node_modules$|generated$|\.)/;
 
 function readFaults(): LocatedFault[] {

@@ -9,7 +9,7 @@ import type { RequestHandler } from 'express';
 /** The built files of the dashboard, in memory: they are few and small. */
 export interface Pages {
   indexHtml: string;
-  /** By the name below `assets/`. A name has the hash of its content. */
+  /** Files by their names below `assets/`. A name has the hash of its content. */
   assets: Map<string, { type: string; content: Buffer; compressed: Buffer }>;
 }
 

@@ -1,0 +1,39 @@
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { accountApi } from '@turnpike/console-api/accountApi';
+import { callRoute, Refused } from '@turnpike/console-api/callRoute';
+import { PAGES } from '@turnpike/console-api/pages';
+
+export const { routes } = accountApi;
+
+const MOST_RETRIES = 2;
+const FRESH_MS = 10_000;
+
+/** Retries reads that got no answer, or a failure of the service. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: FRESH_MS,
+      // A call of a browser that counts itself as offline fails in words, instead of waiting without a word.
+      networkMode: 'always',
+      retry: (failures, error) => failures < MOST_RETRIES && !(error instanceof Refused && isFinal(error.status)),
+    },
+    mutations: { networkMode: 'always' },
+  },
+  queryCache: new QueryCache({ onError: leaveWithoutSession }),
+  mutationCache: new MutationCache({ onError: leaveWithoutSession }),
+});
+
+const isFinal = (status: number): boolean => status >= 400 && status < 500;
+
+/** Shows the sign-in page after a session ended, without what was loaded in that session. */
+function leaveWithoutSession(error: Error): void {
+  const isOpenPage = location.pathname === PAGES.signIn;
+  if (error instanceof Refused && error.error === 'no_session' && !isOpenPage) location.assign(PAGES.signIn);
+}
+
+export const userQuery = queryOptions({ queryKey: ['user'], queryFn: () => callRoute(routes.getUser) });
+export const providersQuery = queryOptions({
+  queryKey: ['providers'],
+  queryFn: () => callRoute(routes.listProviders),
+});
+export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => callRoute(routes.listSessions) });

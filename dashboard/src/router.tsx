@@ -1,0 +1,60 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
+import { Shell } from './shell/Shell.tsx';
+import { Failed, Loading } from './shell/states.tsx';
+
+const root = createRootRoute({
+  component: Outlet,
+  notFoundComponent: () => <Failed message="This page does not exist." />,
+});
+
+const start = createRoute({
+  getParentRoute: () => root,
+  path: PAGES.start,
+  beforeLoad: () => {
+    throw redirect({ to: PAGES.sessions });
+  },
+});
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: PAGES.signIn,
+  validateSearch: ({ error }): { error?: SignInError } => {
+    const known = SIGN_IN_ERRORS.find((reason) => reason === error);
+    return known ? { error: known } : {};
+  },
+  component: lazyRouteComponent(() => import('./pages/SignIn.tsx'), 'SignIn'),
+});
+const stepUp = createRoute({
+  getParentRoute: () => root,
+  path: PAGES.stepUp,
+  component: lazyRouteComponent(() => import('./pages/StepUpByLink.tsx'), 'StepUpByLink'),
+});
+
+/** The pages of a signed-in user. */
+const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
+const sessions = createRoute({
+  getParentRoute: () => shell,
+  path: PAGES.sessions,
+  component: lazyRouteComponent(() => import('./pages/Sessions.tsx'), 'Sessions'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([start, signIn, stepUp, shell.addChildren([sessions])]),
+  defaultPendingComponent: Loading,
+  defaultErrorComponent: () => (
+    <Failed message="This page could not be shown. Load it again." retry={() => location.reload()} />
+  ),
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,99 @@
+import { Alert, Button, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { Refused } from '@turnpike/console-api/callRoute';
+import { type ReactNode, useEffect, useRef } from 'react';
+
+/** A page: its title, for the window and as the heading that takes the focus, and its content. */
+export function Page({ title, action, children }: { title: string; action?: ReactNode; children: ReactNode }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <Stack gap="lg">
+      <title>{`${title} – Turnpike`}</title>
+      <Group justify="space-between">
+        <Title order={1} size="h2" ref={heading} tabIndex={-1} style={{ outline: 'none' }}>
+          {title}
+        </Title>
+        {action}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+export function Loading() {
+  return (
+    <Group justify="center" p="xl" role="status" aria-label="Loading">
+      <Loader type="dots" />
+    </Group>
+  );
+}
+
+export function Failed({ message, retry }: { message: string; retry?: () => void }) {
+  return (
+    <Alert color="red" variant="outline" role="alert" title="This did not work">
+      <Stack gap="sm" align="flex-start">
+        <Text>{message}</Text>
+        {retry && (
+          <Button variant="default" onClick={retry}>
+            Try again
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** The states of a read: loading, refused for want of a right, failed, or its content. */
+export function Loaded<Data>({
+  query,
+  children,
+}: {
+  query: UseQueryResult<Data>;
+  children: (data: Data) => ReactNode;
+}) {
+  const { data, error, refetch } = query;
+  if (data !== undefined)
+    return (
+      <>
+        {error && (
+          <Failed message={`${error.message} The page shows what was loaded before.`} retry={() => void refetch()} />
+        )}
+        {children(data)}
+      </>
+    );
+  if (!error) return <Loading />;
+  if (error instanceof Refused && error.error === 'right_missing')
+    return (
+      <Alert color="gray" variant="outline" title="Your role does not show this">
+        {error.message}
+      </Alert>
+    );
+  if (error instanceof Refused && error.status === 404) return <Failed message={error.message} />;
+  return <Failed message={error.message} retry={() => void refetch()} />;
+}
+
+/** A table that scrolls by itself where the window is narrow. */
+export function WideTable({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls has to be reached by keyboard
+    <section aria-label={label} tabIndex={0} style={{ overflowX: 'auto' }}>
+      {children}
+    </section>
+  );
+}
+
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+export function Moment({ at }: { at: string }) {
+  return (
+    <time dateTime={at} style={{ whiteSpace: 'nowrap' }}>
+      {MOMENT.format(new Date(at))}
+    </time>
+  );
+}
+
+/** A name that a person chose: in its own direction, and broken where it is long. */
+export function Name({ children }: { children: string }) {
+  return <bdi style={{ overflowWrap: 'anywhere' }}>{children}</bdi>;
+}
