@@ -27,7 +27,7 @@ const isFinal = (status: number): boolean => status >= 400 && status < 500;
 
 /** Shows the sign-in page after a session ended, without what was loaded in that session. */
 function leaveWithoutSession(error: Error): void {
-  const isOpenPage = location.pathname === PAGES.signIn;
+  const isOpenPage = [PAGES.signIn, PAGES.invitation].some((path) => path === location.pathname);
   if (error instanceof Refused && error.error === 'no_session' && !isOpenPage) location.assign(PAGES.signIn);
 }
 
@@ -37,3 +37,27 @@ export const providersQuery = queryOptions({
   queryFn: () => callRoute(routes.listProviders),
 });
 export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => callRoute(routes.listSessions) });
+export const organizationsQuery = queryOptions({
+  queryKey: ['organizations'],
+  queryFn: () => callRoute(routes.listOrganizations),
+});
+export const organizationQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['organization', organizationId],
+    queryFn: () => callRoute(routes.getOrganization, { params: { organization_id: organizationId } }),
+  });
+export const membersQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['members', organizationId],
+    queryFn: () => callRoute(routes.listMembers, { params: { organization_id: organizationId } }),
+  });
+export const invitationsQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['invitations', organizationId],
+    queryFn: () => callRoute(routes.listInvitations, { params: { organization_id: organizationId } }),
+  });
+export const workspacesQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['workspaces', organizationId],
+    queryFn: () => callRoute(routes.listWorkspaces, { params: { organization_id: organizationId } }),
+  });

@@ -19,7 +19,7 @@ const start = createRoute({
   getParentRoute: () => root,
   path: PAGES.start,
   beforeLoad: () => {
-    throw redirect({ to: PAGES.sessions });
+    throw redirect({ to: PAGES.organizations });
   },
 });
 const signIn = createRoute({
@@ -36,6 +36,11 @@ const stepUp = createRoute({
   path: PAGES.stepUp,
   component: lazyRouteComponent(() => import('./pages/StepUpByLink.tsx'), 'StepUpByLink'),
 });
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: PAGES.invitation,
+  component: lazyRouteComponent(() => import('./pages/Invitation.tsx'), 'Invitation'),
+});
 
 /** The pages of a signed-in user. */
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
@@ -44,9 +49,35 @@ const sessions = createRoute({
   path: PAGES.sessions,
   component: lazyRouteComponent(() => import('./pages/Sessions.tsx'), 'Sessions'),
 });
+const organizations = createRoute({
+  getParentRoute: () => shell,
+  path: PAGES.organizations,
+  component: lazyRouteComponent(() => import('./pages/Organizations.tsx'), 'Organizations'),
+});
+const members = createRoute({
+  getParentRoute: () => shell,
+  path: PAGES.members,
+  component: lazyRouteComponent(() => import('./pages/Members.tsx'), 'Members'),
+});
+const workspaces = createRoute({
+  getParentRoute: () => shell,
+  path: PAGES.workspaces,
+  component: lazyRouteComponent(() => import('./pages/Workspaces.tsx'), 'Workspaces'),
+});
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: PAGES.audit,
+  component: lazyRouteComponent(() => import('./pages/Audit.tsx'), 'Audit'),
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([start, signIn, stepUp, shell.addChildren([sessions])]),
+  routeTree: root.addChildren([
+    start,
+    signIn,
+    stepUp,
+    invitation,
+    shell.addChildren([sessions, organizations, members, workspaces, audit]),
+  ]),
   defaultPendingComponent: Loading,
   defaultErrorComponent: () => (
     <Failed message="This page could not be shown. Load it again." retry={() => location.reload()} />

@@ -67,7 +67,7 @@ inBrowser('the dashboard in Chromium', () => {
     await page.getByText('a link is on its way').waitFor();
     await page.goto(`/sign-in#${await account.readToken(address, before)}`);
     await page.getByRole('button', { name: 'Sign in now' }).click();
-    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
   }
 
   /** A page in a new browser, in which the user with this address is signed in. */
@@ -75,11 +75,104 @@ inBrowser('the dashboard in Chromium', () => {
     const page = await (await openContext()).newPage();
     await page.goto(`/sign-in#${await mailedToken(address)}`);
     await page.getByRole('button', { name: 'Sign in now' }).click();
-    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
     return page;
   }
 
-  it('signs in and out by keyboard alone', async () => {
+  async function createOrganization(page: Page, name: string): Promise<string> {
+    await page.goto('/organizations');
+    await page.getByRole('button', { name: /^(New|Create an) organization$/ }).click();
+    await page.getByLabel('Name').fill(name);
+    await page.getByRole('button', { name: 'Create organization' }).click();
+    await page.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
+    return /organizations\/([^/]+)/.exec(page.url())?.[1] ?? '';
+  }
+
+  const goTo = async (page: Page, name: string): Promise<void> => {
+    await page.getByRole('navigation').getByRole('link', { name }).click();
+    await page.getByRole('heading', { name, level: 1 }).waitFor();
+  };
+
+  /** Lets the user's last proof be older than what a change asks for. */
+  async function ageProofs(address: string): Promise<void> {
+    const { userId } = await account.db.email.findUniqueOrThrow({ where: { address } });
+    await account.db.session.updateMany({ where: { userId }, data: { provedAt: new Date(Date.now() - 3_600_000) } });
+  }
+
+  async function invite(page: Page, address: string, role = 'Developer'): Promise<void> {
+    await page.getByRole('button', { name: 'Invite a member' }).first().click();
+    await page.getByLabel('E-mail address').fill(address);
+    await page.getByRole('radio', { name: role }).check();
+    await page.getByRole('button', { name: 'Send the invitation' }).click();
+  }
+
+  it('takes two people from a mailed link to an organization, a workspace, its audit and out again', async () => {
+    const ann = await (await openContext()).newPage();
+    await signIn(ann, 'ann@example.com');
+    await ann.getByText('You are not a member of an organization yet').waitFor();
+    await createOrganization(ann, 'Acme');
+
+    await ann.getByRole('button', { name: 'Create workspace in European Union' }).click();
+    await ann.getByText('A workspace is permanent.').waitFor();
+    await ann.getByLabel('Name').fill('Production');
+    await ann.getByRole('button', { name: 'Create for good' }).click();
+    await ann.getByRole('region', { name: 'European Union' }).getByText('Production').waitFor();
+
+    await goTo(ann, 'Members');
+    await invite(ann, 'ben@example.com');
+    await ann.getByRole('cell', { name: 'ben@example.com', exact: true }).waitFor();
+
+    const benContext = await openContext();
+    const invitation = await benContext.newPage();
+    await invitation.goto(`/invitation#${await account.readToken('ben@example.com')}`);
+    await invitation.getByText('keep this page open').waitFor();
+    const ben = await benContext.newPage();
+    await signIn(ben, 'ben@example.com');
+    await invitation.getByRole('button', { name: 'Accept the invitation' }).click();
+    await invitation.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
+    await invitation.getByText('An owner of the organization can create it.').waitFor();
+    expect(await invitation.getByRole('link', { name: 'Audit' }).count()).toBe(0);
+
+    await goTo(ann, 'Audit');
+    await ann.getByRole('cell', { name: 'workspace created' }).waitFor();
+    await ann.getByRole('cell', { name: 'invitation accepted' }).waitFor();
+
+    await ann.getByRole('button', { name: 'Sign out' }).click();
+    await ann.getByLabel('E-mail address').waitFor();
+    await ann.goto('/organizations');
+    await ann.waitForURL('**/sign-in');
+  });
+
+  it('refuses the last owner that leaves, in words, and asks for a proof that is too old', async () => {
+    const context = await openContext();
+    const page = await context.newPage();
+    await signIn(page, 'cleo@example.com');
+    await createOrganization(page, 'Cleo & sons');
+    await goTo(page, 'Members');
+    await page.getByRole('button', { name: 'Leave the organization' }).click();
+    await page.getByRole('button', { name: 'Leave', exact: true }).last().click();
+    await page.getByText('An organization has an owner at all times').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+    await ageProofs('cleo@example.com');
+    await invite(page, 'dora@example.com', 'Admin');
+    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    const before = account.mails.length;
+    await page.getByRole('button', { name: 'Mail me a link' }).click();
+    await page.getByText('The link is on its way').waitFor();
+    const other = await context.newPage();
+    await other.goto(`/step-up#${await account.readToken('cleo@example.com', before)}`);
+    await other.getByRole('button', { name: 'Confirm', exact: true }).click();
+    await other.getByText('Confirmed for 10 minutes').waitFor();
+
+    await page.getByRole('cell', { name: 'dora@example.com', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Withdraw the invitation of dora@example.com' }).click();
+    await page.getByRole('button', { name: 'Withdraw', exact: true }).last().click();
+    await page.getByRole('cell', { name: 'Withdrawn' }).waitFor();
+  });
+
+  it('goes from the sign-in page to a new organization by keyboard alone', async () => {
     const page = await (await openContext()).newPage();
     await page.goto('/sign-in');
     await page.getByLabel('E-mail address').focus();
@@ -89,13 +182,49 @@ inBrowser('the dashboard in Chromium', () => {
     await page.goto(`/sign-in#${await mailedToken('eve@example.com')}`);
     await page.getByRole('button', { name: 'Sign in now' }).waitFor();
     await press(page, 'Sign in now');
-    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
-    await press(page, 'Sign out');
-    await page.getByLabel('E-mail address').waitFor();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+    await press(page, 'Create an organization');
+    await page.keyboard.type('Eve');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
   });
 
-  it('ends a session from another one', async () => {
+  it('changes a role, removes a member, renames the organization and ends a session', async () => {
     const fay = await openAs('fay@example.com');
+    const organizationId = await createOrganization(fay, 'Fay');
+    await goTo(fay, 'Members');
+    await invite(fay, 'gus@example.com');
+    await fay.getByRole('cell', { name: 'gus@example.com', exact: true }).waitFor();
+    const token = await account.readToken('gus@example.com');
+    const gus = await openAs('gus@example.com');
+    await gus.goto(`/invitation#${token}`);
+    await gus.getByRole('button', { name: 'Accept the invitation' }).click();
+    await gus.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
+
+    await fay.reload();
+    await fay.getByRole('button', { name: 'Change role of gus@example.com' }).click();
+    await fay.getByRole('radio', { name: 'Admin' }).check();
+    await fay.getByRole('button', { name: 'Change the role' }).click();
+    await fay.getByRole('region', { name: 'Members' }).getByRole('cell', { name: 'Admin', exact: true }).waitFor();
+    await gus.goto(`/organizations/${organizationId}/audit`);
+    await gus.getByRole('cell', { name: 'member role changed' }).waitFor();
+    await gus.goto(`/organizations/${organizationId}/members`);
+    await gus.getByRole('button', { name: 'Leave the organization' }).waitFor();
+    expect(await gus.getByRole('button', { name: 'Remove fay@example.com' }).count()).toBe(0);
+
+    await fay.getByRole('button', { name: 'Remove gus@example.com' }).click();
+    await fay.getByText('loses access at once').waitFor();
+    await fay.getByRole('button', { name: 'Remove', exact: true }).last().click();
+    await fay.getByRole('button', { name: 'Remove gus@example.com' }).waitFor({ state: 'detached' });
+    await gus.reload();
+    await gus.getByText('There is no such organization').waitFor();
+
+    await fay.goto('/organizations');
+    await fay.getByRole('button', { name: 'Rename Fay' }).click();
+    await fay.getByRole('textbox', { name: 'Name' }).fill('Fay and friends');
+    await fay.getByRole('button', { name: 'Rename', exact: true }).last().click();
+    await fay.getByRole('link', { name: 'Fay and friends' }).waitFor();
+
     const elsewhere = await openAs('fay@example.com');
     await elsewhere.goto('/sessions');
     await elsewhere.getByRole('button', { name: /^End the session of Chrome on Linux/ }).click();
@@ -106,12 +235,39 @@ inBrowser('the dashboard in Chromium', () => {
 
   it('shows that a read failed, and reads again at a click', async () => {
     const page = await openAs('hal@example.com');
+    await page.goto('/organizations');
+    await page.getByText('You are not a member of an organization yet').waitFor();
+    await page.context().setOffline(true);
+    await page.getByRole('button', { name: 'Create an organization' }).click();
+    await page.getByLabel('Name').fill('Hal');
+    await page.getByRole('button', { name: 'Create organization' }).click();
+    await page.getByText('The account layer does not answer').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+
+    await page.context().setOffline(false);
     await page.route('**/account/sessions', (route) => route.abort());
-    await page.reload();
+    await page.getByRole('link', { name: 'Sessions' }).click();
     await page.getByText('The account layer does not answer').waitFor();
     await page.unroute('**/account/sessions');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('This session').waitFor();
+  });
+
+  it('answers a path without a page, and one that the role does not show, in words', async () => {
+    const ida = await openAs('ida@example.com');
+    const organizationId = await createOrganization(ida, 'Ida');
+    await goTo(ida, 'Members');
+    await invite(ida, 'jon@example.com');
+    await ida.getByRole('cell', { name: 'jon@example.com', exact: true }).waitFor();
+    const token = await account.readToken('jon@example.com');
+    const jon = await openAs('jon@example.com');
+    await jon.goto(`/invitation#${token}`);
+    await jon.getByRole('button', { name: 'Accept the invitation' }).click();
+    await jon.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
+    await jon.goto(`/organizations/${organizationId}/audit`);
+    await jon.getByText('Your role does not show this').waitFor();
+    await jon.getByText('Ask an owner').waitFor();
+    expect((await jon.goto('/nowhere'))?.status()).toBe(404);
   });
 
   /** Reaches a button by Tab, then presses it. */
@@ -150,12 +306,41 @@ inBrowser('the dashboard in Chromium', () => {
     await look(page, '/sign-in?error=another_user', 'sign-in-error');
     await look(page, `/sign-in#${'x'.repeat(43)}`, 'sign-in-link');
     await look(page, `/step-up#${'x'.repeat(43)}`, 'step-up');
+    await look(page, `/invitation#${'x'.repeat(43)}`, 'invitation');
     await signIn(page, `looks-${colorScheme}@example.com`);
+    await look(page, '/organizations', 'organizations-empty');
+    const name =
+      'שלום עולם: ein sehr langer Name, damit er umgebrochen wird, Donaudampfschifffahrtsgesellschaftskapitän';
+    const organizationId = await createOrganization(page, name);
+    await page.goto(`/organizations/${organizationId}/members`);
+    await invite(page, `guest-${colorScheme}@example.com`, 'Billing viewer');
+    await page.getByRole('cell', { name: `guest-${colorScheme}@example.com`, exact: true }).waitFor();
+    await page.goto(`/organizations/${organizationId}/workspaces`);
+    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
+    await page.getByLabel('Name').fill('Production');
+    await check(page, 'workspace-dialog');
+    await page.getByRole('button', { name: 'Create for good' }).click();
+    await page.getByText('Production').waitFor();
+    await look(page, '/organizations', 'organizations');
+    await look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
+    await look(page, `/organizations/${organizationId}/members`, 'members');
+    await look(page, `/organizations/${organizationId}/audit`, 'audit');
     await look(page, '/sessions', 'sessions');
+    await page.goto(`/organizations/${organizationId}/members`);
+    await page.getByRole('button', { name: 'Invite a member' }).click();
+    await check(page, 'invite-dialog');
+    await ageProofs(`looks-${colorScheme}@example.com`);
+    await page.getByLabel('E-mail address').fill('second@example.com');
+    await page.getByRole('button', { name: 'Send the invitation' }).click();
+    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    await check(page, 'step-up-dialog');
     await page.route('**/account/sessions', (route) => route.abort());
     await page.goto('/sessions');
     await page.getByText('The account layer does not answer').waitFor();
     await check(page, 'sessions-failed');
+    await page.goto('/organizations/org_unknown/members');
+    await page.getByText('There is no such organization').waitFor();
+    await check(page, 'organization-unknown');
 
     async function look(page: Page, path: string, name: string): Promise<void> {
       // A page whose path differs in the part behind `#` alone is not loaded anew.

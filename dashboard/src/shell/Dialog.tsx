@@ -1,4 +1,4 @@
-import { Stack, Title } from '@mantine/core';
+import { Button, Group, Stack, Title } from '@mantine/core';
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 
 /** A dialog of the browser: it keeps the focus, Escape closes it, and the focus goes back to where it was. */
@@ -19,5 +19,31 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
         {children}
       </Stack>
     </dialog>
+  );
+}
+
+/** The buttons at the end of a dialog. */
+export function Choice({
+  onClose,
+  isPending = false,
+  children,
+  ...button
+}: {
+  onClose: () => void;
+  isPending?: boolean;
+  children: ReactNode;
+  color?: string;
+  type?: 'submit';
+  onClick?: () => void;
+}) {
+  return (
+    <Group justify="flex-end">
+      <Button variant="default" onClick={onClose}>
+        Cancel
+      </Button>
+      <Button loading={isPending} {...button}>
+        {children}
+      </Button>
+    </Group>
   );
 }

@@ -1,9 +1,10 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link, Outlet } from '@tanstack/react-router';
+import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
-import { routes, userQuery } from '../account.ts';
+import { hasRight } from '@turnpike/console-api/roles';
+import { organizationQuery, routes, userQuery } from '../account.ts';
 import { ColorScheme } from './ColorScheme.tsx';
 import { Failure } from './change.tsx';
 import { Loaded, Name } from './states.tsx';
@@ -11,6 +12,7 @@ import { Loaded, Name } from './states.tsx';
 /** The frame around the pages of a signed-in user: links to pages, the address of the user, and the button to sign out. */
 export function Shell() {
   const user = useQuery(userQuery);
+  const { organizationId } = useParams({ strict: false });
   const signOut = useMutation({
     mutationFn: () => callRoute(routes.signOut),
     onSuccess: () => location.assign(PAGES.signIn),
@@ -22,6 +24,10 @@ export function Shell() {
           Turnpike
         </Link>
         <nav aria-label="Pages" className="shell-nav">
+          {organizationId !== undefined && <OrganizationLinks organizationId={organizationId} />}
+          <Link to={PAGES.organizations} activeOptions={{ exact: true }}>
+            Organizations
+          </Link>
           <Link to={PAGES.sessions}>Sessions</Link>
         </nav>
         <div className="shell-user">
@@ -40,8 +46,32 @@ export function Shell() {
         </div>
       </header>
       <main className="shell-main">
-        <Loaded query={user}>{() => <Outlet />}</Loaded>
+        <Loaded query={user}>{() => <Outlet key={organizationId} />}</Loaded>
       </main>
     </div>
+  );
+}
+
+function OrganizationLinks({ organizationId }: { organizationId: string }) {
+  const { data } = useQuery(organizationQuery(organizationId));
+  const params = { organizationId };
+  return (
+    <>
+      <Text fw={600} className="shell-organization">
+        <Name>{data?.name ?? ''}</Name>
+      </Text>
+      <Link to={PAGES.workspaces} params={params}>
+        Workspaces
+      </Link>
+      <Link to={PAGES.members} params={params}>
+        Members
+      </Link>
+      {data && hasRight(data.role, 'audit.read') && (
+        <Link to={PAGES.audit} params={params}>
+          Audit
+        </Link>
+      )}
+      <hr />
+    </>
   );
 }

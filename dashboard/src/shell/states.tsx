@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Refused } from '@turnpike/console-api/callRoute';
 import { type ReactNode, useEffect, useRef } from 'react';
@@ -41,6 +41,15 @@ export function Failed({ message, retry }: { message: string; retry?: () => void
         )}
       </Stack>
     </Alert>
+  );
+}
+
+/** A list without entries: the next step. */
+export function Empty({ children }: { children: ReactNode }) {
+  return (
+    <Paper withBorder p={{ base: 'md', xs: 'xl' }}>
+      <Stack align="flex-start">{children}</Stack>
+    </Paper>
   );
 }
 

@@ -1,0 +1,106 @@
+import { Button, Code, Table, Text } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { callRoute } from '@turnpike/console-api/callRoute';
+import { PAGES } from '@turnpike/console-api/pages';
+import { Fragment } from 'react';
+import { membersQuery, routes } from '../account.ts';
+import { Empty, Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+
+/** The changes of an organization, the newest first. */
+export function Audit() {
+  const { organizationId } = useParams({ from: `/shell${PAGES.audit}` });
+  const members = useQuery(membersQuery(organizationId));
+  const query = useInfiniteQuery({
+    queryKey: ['audit', organizationId],
+    queryFn: ({ pageParam: before }) =>
+      callRoute(routes.listAudit, { params: { organization_id: organizationId, before } }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+  });
+  const nameOf = (id: string) => members.data?.members.find(({ user_id }) => user_id === id)?.name;
+  return (
+    <Page title="Audit">
+      <Loaded query={query}>
+        {({ pages }) => {
+          const lines = pages.flatMap((page) => page.lines);
+          if (lines.length === 0)
+            return (
+              <Empty>
+                <Text>Nothing has changed yet. Every change of members, invitations and workspaces appears here.</Text>
+              </Empty>
+            );
+          return (
+            <>
+              <WideTable label="Audit">
+                <Table verticalSpacing="sm">
+                  <Table.Thead>
+                    <Table.Tr>
+                      <Table.Th scope="col">When</Table.Th>
+                      <Table.Th scope="col">Who</Table.Th>
+                      <Table.Th scope="col">Change</Table.Th>
+                      <Table.Th scope="col">Target</Table.Th>
+                      <Table.Th scope="col">Details</Table.Th>
+                      <Table.Th scope="col">From</Table.Th>
+                    </Table.Tr>
+                  </Table.Thead>
+                  <Table.Tbody>
+                    {lines.map((line) => (
+                      <Table.Tr key={line.audit_id}>
+                        <Table.Td>
+                          <Moment at={line.at} />
+                        </Table.Td>
+                        <Table.Td>
+                          <Name>{nameOf(line.actor) ?? line.actor}</Name>
+                        </Table.Td>
+                        <Table.Td className="sentence">{line.action.replaceAll(/[._]/g, ' ')}</Table.Td>
+                        <Table.Td>
+                          <Name>{nameOf(line.target) ?? line.target}</Name>
+                        </Table.Td>
+                        <Table.Td>
+                          <Details before={line.before} after={line.after} />
+                        </Table.Td>
+                        <Table.Td>{line.address}</Table.Td>
+                      </Table.Tr>
+                    ))}
+                  </Table.Tbody>
+                </Table>
+              </WideTable>
+              {query.hasNextPage && (
+                <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                  Show older changes
+                </Button>
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** The changed fields: `role: developer → admin`. */
+function Details({ before, after }: { before: unknown; after: unknown }) {
+  const [old, young] = [toFields(before), toFields(after)];
+  return [...new Set([...old.keys(), ...young.keys()])].map((field) => {
+    const values = [old.get(field), young.get(field)].filter((value) => value !== undefined);
+    return (
+      <div key={field}>
+        {field.replaceAll('_', ' ')}:{' '}
+        {values.map((value, index) => (
+          <Fragment key={value}>
+            {index > 0 && ' → '}
+            <Code>
+              <Name>{value}</Name>
+            </Code>
+          </Fragment>
+        ))}
+      </div>
+    );
+  });
+}
+
+const toFields = (value: unknown): Map<string, string> =>
+  new Map(
+    Object.entries(value ?? {}).map(([field, part]) => [field, typeof part === 'string' ? part : JSON.stringify(part)]),
+  );

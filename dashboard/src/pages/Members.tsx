@@ -1,0 +1,314 @@
+import { Badge, Button, Group, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { accountApi } from '@turnpike/console-api/accountApi';
+import { callRoute } from '@turnpike/console-api/callRoute';
+import { PAGES } from '@turnpike/console-api/pages';
+import { hasRight, isWithin, type Role } from '@turnpike/console-api/roles';
+import { useState } from 'react';
+import type { output } from 'zod/mini';
+import { invitationsQuery, membersQuery, organizationQuery, routes, userQuery } from '../account.ts';
+import { Failure, useChange, useForm } from '../shell/change.tsx';
+import { Choice, Dialog } from '../shell/Dialog.tsx';
+import { RoleChoice } from '../shell/RoleChoice.tsx';
+import { ROLE_NAMES } from '../shell/roleNames.ts';
+import { Empty, Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+
+type Member = output<typeof accountApi.routes.listMembers.answer>['members'][number];
+type Invitation = output<typeof accountApi.routes.listInvitations.answer>['invitations'][number];
+
+/** The members of an organization and those whom it invited, with what the role of the user may change. */
+export function Members() {
+  const { organizationId } = useParams({ from: `/shell${PAGES.members}` });
+  const organization = useQuery(organizationQuery(organizationId));
+  const user = useQuery(userQuery);
+  const members = useQuery(membersQuery(organizationId));
+  const [isInviting, setInviting] = useState(false);
+  const [changed, setChanged] = useState<Member>();
+  const [removed, setRemoved] = useState<Member>();
+  const own = organization.data?.role;
+  const mayWrite = own !== undefined && hasRight(own, 'members.write');
+  return (
+    <Page title="Members" action={mayWrite && <Button onClick={() => setInviting(true)}>Invite a member</Button>}>
+      <Loaded query={members}>
+        {({ members }) => (
+          <WideTable label="Members">
+            <Table verticalSpacing="sm">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th scope="col">Member</Table.Th>
+                  <Table.Th scope="col">Role</Table.Th>
+                  <Table.Th scope="col">Joined</Table.Th>
+                  <Table.Th scope="col">Actions</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {members.map((member) => {
+                  const isSelf = member.user_id === user.data?.user_id;
+                  const isInReach = mayWrite && isWithin(member.role, own);
+                  const label = member.address ?? member.name;
+                  return (
+                    <Table.Tr key={member.user_id}>
+                      <Table.Td>
+                        <Name>{member.name}</Name>
+                        {isSelf && ' (you)'}
+                        {member.address !== null && member.address !== member.name && (
+                          <Text size="sm" c="dimmed">
+                            <Name>{member.address}</Name>
+                          </Text>
+                        )}
+                      </Table.Td>
+                      <Table.Td>
+                        <Badge variant="default">{ROLE_NAMES[member.role]}</Badge>
+                      </Table.Td>
+                      <Table.Td>
+                        <Moment at={member.joined_at} />
+                      </Table.Td>
+                      <Table.Td>
+                        <Group gap="xs" wrap="nowrap">
+                          {isInReach && (
+                            <Button
+                              size="xs"
+                              variant="default"
+                              aria-label={`Change role of ${label}`}
+                              onClick={() => setChanged(member)}
+                            >
+                              Change role
+                            </Button>
+                          )}
+                          {(isSelf || isInReach) && (
+                            <Button
+                              size="xs"
+                              variant="default"
+                              aria-label={isSelf ? 'Leave the organization' : `Remove ${label}`}
+                              onClick={() => setRemoved(member)}
+                            >
+                              {isSelf ? 'Leave' : 'Remove'}
+                            </Button>
+                          )}
+                        </Group>
+                      </Table.Td>
+                    </Table.Tr>
+                  );
+                })}
+              </Table.Tbody>
+            </Table>
+          </WideTable>
+        )}
+      </Loaded>
+      {mayWrite && <Invitations organizationId={organizationId} onInvite={() => setInviting(true)} />}
+      {isInviting && own && <Invite organizationId={organizationId} own={own} onClose={() => setInviting(false)} />}
+      {changed && own && (
+        <ChangeRole organizationId={organizationId} member={changed} own={own} onClose={() => setChanged(undefined)} />
+      )}
+      {removed && (
+        <Remove
+          organizationId={organizationId}
+          member={removed}
+          isSelf={removed.user_id === user.data?.user_id}
+          onClose={() => setRemoved(undefined)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Invitations({ organizationId, onInvite }: { organizationId: string; onInvite: () => void }) {
+  const query = useQuery(invitationsQuery(organizationId));
+  const members = useQuery(membersQuery(organizationId));
+  const [withdrawn, setWithdrawn] = useState<Invitation>();
+  const nameOf = (userId: string) =>
+    members.data?.members.find(({ user_id }) => user_id === userId)?.name ?? 'a former member';
+  return (
+    <Stack>
+      <Title order={2} size="h3">
+        Invitations
+      </Title>
+      <Loaded query={query}>
+        {({ invitations }) =>
+          invitations.length === 0 ? (
+            <Empty>
+              <Text>
+                There is no invitation of the last 90 days. An invitation is a link for one address, which works for 7
+                days.
+              </Text>
+              <Button variant="default" onClick={onInvite}>
+                Invite a member
+              </Button>
+            </Empty>
+          ) : (
+            <WideTable label="Invitations">
+              <Table verticalSpacing="sm">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th scope="col">Address</Table.Th>
+                    <Table.Th scope="col">Role</Table.Th>
+                    <Table.Th scope="col">Invited by</Table.Th>
+                    <Table.Th scope="col">Ends</Table.Th>
+                    <Table.Th scope="col">Status</Table.Th>
+                    <Table.Th scope="col">Actions</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {invitations.map((invitation) => (
+                    <Table.Tr key={invitation.invitation_id}>
+                      <Table.Td>
+                        <Name>{invitation.address}</Name>
+                      </Table.Td>
+                      <Table.Td>
+                        <Badge variant="default">{ROLE_NAMES[invitation.role]}</Badge>
+                      </Table.Td>
+                      <Table.Td>
+                        <Name>{nameOf(invitation.invited_by)}</Name>
+                      </Table.Td>
+                      <Table.Td>
+                        <Moment at={invitation.ends_at} />
+                      </Table.Td>
+                      <Table.Td>{STATUS_NAMES[invitation.status]}</Table.Td>
+                      <Table.Td>
+                        {invitation.status === 'open' && (
+                          <Button
+                            size="xs"
+                            variant="default"
+                            aria-label={`Withdraw the invitation of ${invitation.address}`}
+                            onClick={() => setWithdrawn(invitation)}
+                          >
+                            Withdraw
+                          </Button>
+                        )}
+                      </Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </WideTable>
+          )
+        }
+      </Loaded>
+      {withdrawn && (
+        <Withdraw organizationId={organizationId} invitation={withdrawn} onClose={() => setWithdrawn(undefined)} />
+      )}
+    </Stack>
+  );
+}
+
+const STATUS_NAMES: Record<Invitation['status'], string> = {
+  open: 'Open',
+  accepted: 'Accepted',
+  withdrawn: 'Withdrawn',
+  expired: 'Expired',
+};
+
+interface DialogProps {
+  organizationId: string;
+  onClose: () => void;
+}
+
+function Invite({ organizationId, own, onClose }: DialogProps & { own: Role }) {
+  const invite = useChange(
+    (body: { address: string; role: Role }) =>
+      callRoute(routes.invite, { params: { organization_id: organizationId }, body }),
+    { onDone: onClose },
+  );
+  const { onSubmit, problemOf } = useForm(routes.invite.body, invite);
+  return (
+    <Dialog title="Invite a member" onClose={onClose}>
+      <form onSubmit={onSubmit} noValidate>
+        <Stack>
+          <TextInput
+            label="E-mail address"
+            description="Only a user who reads the mail of this address can accept, within 7 days."
+            name="address"
+            type="email"
+            autoComplete="off"
+            error={problemOf('address')}
+            required
+          />
+          <RoleChoice own={own} initial="developer" />
+          <Failure error={invite.error} />
+          <Choice type="submit" isPending={invite.isPending} onClose={onClose}>
+            Send the invitation
+          </Choice>
+        </Stack>
+      </form>
+    </Dialog>
+  );
+}
+
+function ChangeRole({ organizationId, member, own, onClose }: DialogProps & { member: Member; own: Role }) {
+  const change = useChange(
+    (body: { role: Role }) =>
+      callRoute(routes.changeRole, {
+        params: { organization_id: organizationId, user_id: member.user_id },
+        body,
+      }),
+    { onDone: onClose },
+  );
+  const { onSubmit } = useForm(routes.changeRole.body, change);
+  return (
+    <Dialog title="Change a role" onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <Stack>
+          <Text>
+            The new role of <Name>{member.name}</Name> counts from the next request on.
+          </Text>
+          <RoleChoice own={own} initial={member.role} />
+          <Failure error={change.error} />
+          <Choice type="submit" isPending={change.isPending} onClose={onClose}>
+            Change the role
+          </Choice>
+        </Stack>
+      </form>
+    </Dialog>
+  );
+}
+
+function Remove({ organizationId, member, isSelf, onClose }: DialogProps & { member: Member; isSelf: boolean }) {
+  const navigate = useNavigate();
+  const params = { organization_id: organizationId };
+  const remove = useChange(
+    () =>
+      isSelf
+        ? callRoute(routes.leaveOrganization, { params })
+        : callRoute(routes.removeMember, { params: { ...params, user_id: member.user_id } }),
+    { onDone: () => (isSelf ? void navigate({ to: PAGES.organizations }) : onClose()) },
+  );
+  return (
+    <Dialog title={isSelf ? 'Leave the organization' : 'Remove a member'} onClose={onClose}>
+      <Text>
+        {isSelf ? (
+          'You lose access at once. Only a new invitation brings you back.'
+        ) : (
+          <>
+            <Name>{member.name}</Name> loses access at once. Keys that this member made stay.
+          </>
+        )}
+      </Text>
+      <Failure error={remove.error} />
+      <Choice color="red" isPending={remove.isPending} onClick={() => remove.mutate(undefined)} onClose={onClose}>
+        {isSelf ? 'Leave' : 'Remove'}
+      </Choice>
+    </Dialog>
+  );
+}
+
+function Withdraw({ organizationId, invitation, onClose }: DialogProps & { invitation: Invitation }) {
+  const withdraw = useChange(
+    () =>
+      callRoute(routes.withdrawInvitation, {
+        params: { organization_id: organizationId, invitation_id: invitation.invitation_id },
+      }),
+    { onDone: onClose },
+  );
+  return (
+    <Dialog title="Withdraw an invitation" onClose={onClose}>
+      <Text>
+        The link in the mail to <Name>{invitation.address}</Name> stops working at once.
+      </Text>
+      <Failure error={withdraw.error} />
+      <Choice color="red" isPending={withdraw.isPending} onClick={() => withdraw.mutate(undefined)} onClose={onClose}>
+        Withdraw
+      </Choice>
+    </Dialog>
+  );
+}
