@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
 import { DATABASE_SERVICES } from '@turnpike/config/services';
+import { buildDashboard } from '@turnpike/dashboard/buildDashboard';
 import { describeStack } from './describeStack.ts';
 import { countSimulated, planEngines } from './engines/planEngines.ts';
 import { findBusyPort } from './findBusyPort.ts';
@@ -128,6 +129,7 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
   }
   await ensureRedisServer(say);
   await ensureFfmpeg(say);
+  await buildDashboard(say);
   const kafkaJarDir = kafka ? await ensureJars('kafka', say) : undefined;
   const s3JarDir = s3 ? await ensureJars('s3proxy', say) : undefined;
   const secretsFile = join(stateDir, 'secrets.json');

@@ -13,6 +13,7 @@ import {
 import { type DatabaseRole, type LocalSecrets, toInternalKeySettings } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
 import type { MigrationEnvironment } from './parts/migrateDatabase.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
 import type { ServicePorts, StackPorts } from './stackPorts.ts';
 
 /** Variables of single services. */
@@ -125,6 +126,7 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
         client_secret: secrets.oidcClientSecret,
       },
     ]),
+    DASHBOARD_DIR: join(repositoryRoot, 'dashboard/dist'),
   }),
   'media-jobs': (settings) => ({
     PUBLIC_URL: toServiceUrls(settings.ports).edge.url,

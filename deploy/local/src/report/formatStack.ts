@@ -32,7 +32,7 @@ export function formatStack(running: RunningStack, { stateDir, heading }: Report
     ...(ofMedia.length === 0 ? [] : [...formatMedia(ofMedia, heading), '']),
     heading('Accounts'),
     formatTable([
-      ['account API', running.stack.account.origin, 'routes below /account; no pages yet'],
+      ['dashboard', running.stack.account.origin, 'organizations, members, workspaces; its API is below /account'],
       ['sign-in pages', running.stack.account.identity_provider_url, 'Ada, Ben and Cleo: one click, no password'],
       ['mails', running.stack.account.mail_catcher_url, 'every mail of this stack ends here'],
     ]),
