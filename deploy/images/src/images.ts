@@ -1,5 +1,9 @@
+import { cp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { buildDashboard, computeStamp } from '@turnpike/dashboard/buildDashboard';
 import { ensureFfmpeg, ensureRedisServer } from '@turnpike/local-stack/tools/installDebianPackages';
+import { toNpmComponent } from './archive/toBillOfMaterials.ts';
 import { appLayer } from './layers/appLayer.ts';
 import { copyDebianFiles, listBeyondNode, stampFiles } from './layers/debianFiles.ts';
 import type { Layer } from './layers/layer.ts';
@@ -26,9 +30,25 @@ const redisLayer = programsLayer('redis', ['/usr/bin/redis-server'], ensureRedis
 const flockLayer = programsLayer('flock', ['/usr/bin/flock']);
 const limitsLayer = programsLayer('limits', ['/usr/bin/setpriv', '/usr/bin/prlimit']);
 
-/** What a service runs besides itself: it locks its spool, and bounds what it has converted. */
+/** The built pages in `/app/dashboard`, with the licences of the npm packages that they contain. */
+const dashboardLayer: Layer = {
+  name: 'dashboard',
+  stamp: computeStamp,
+  async fill(folder) {
+    const dist = await buildDashboard((line) => process.stdout.write(`${line}\n`));
+    for (const part of ['index.html', 'assets', 'licenses.json'])
+      await cp(join(dist, part), join(folder, 'app/dashboard', part), { recursive: true });
+    const licenses: { name: string; version: string; identifier?: string }[] = JSON.parse(
+      await readFile(join(dist, 'licenses.json'), 'utf8'),
+    );
+    return licenses.map(({ name, version, identifier }) => toNpmComponent(name, version, identifier));
+  },
+};
+
+/** What a service runs besides itself: it locks its spool, bounds what it has converted, and serves pages. */
 const PROGRAMS: Partial<Record<ServiceName, Layer[]>> = {
   'model-router': [flockLayer],
+  'control-plane': [dashboardLayer],
   'media-jobs': [flockLayer, limitsLayer, ffmpegLayer],
 };
 

@@ -64,12 +64,29 @@ it('the Dockerfile takes programs from the list of images alone, which has for a
   expect(dockerfile).toContain('COPY --from=build /out/programs /');
   expect(dockerfile.replaceAll(/^#.*$/gm, '')).not.toMatch(/\b(apt|apt-get|apk|dpkg|ffmpeg)\b/);
   for (const name of SERVICE_NAMES) {
-    const { eventLog, engines } = entryOf(name);
+    const { scope, eventLog, engines } = entryOf(name);
     const programs = APPS.find((image) => image.name === name)?.programs.map((layer) => layer.name);
     // Who calls engines spools what calls cost, under a lock; who makes media converts it, within bounds.
-    const wanted = [...(eventLog && engines ? ['flock'] : []), ...(engines === 'media' ? ['limits', 'ffmpeg'] : [])];
+    // The account layer serves the dashboard.
+    const wanted = [
+      ...(scope === 'global' ? ['dashboard'] : []),
+      ...(eventLog && engines ? ['flock'] : []),
+      ...(engines === 'media' ? ['limits', 'ffmpeg'] : []),
+    ];
     expect({ name, programs }).toEqual({ name, programs: wanted });
   }
+});
+
+it('the image of control-plane has the pages, and names the packages in them with their licences', async () => {
+  const folder = await aTemporaryFolder();
+  const layer = IMAGES.find(({ name }) => name === 'control-plane')?.programs.find(({ name }) => name === 'dashboard');
+  const components = await layer?.fill(folder);
+
+  expect(await readFile(join(folder, 'app/dashboard/index.html'), 'utf8')).toMatch(/<script [^>]*src="\/assets\//);
+  const react = components?.find(({ name }) => name === 'react');
+  expect(react).toMatchObject({ license: 'MIT', purl: expect.stringMatching(/^pkg:npm\/react@\d/) });
+  const licenses = await readFile(join(folder, 'app/dashboard/licenses.json'), 'utf8');
+  expect(licenses).toContain('Permission is hereby granted');
 });
 
 /** A layer with a file that may be run and one that may not, written at some time. */

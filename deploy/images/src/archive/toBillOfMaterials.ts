@@ -7,6 +7,13 @@ export interface Component {
   license: string | undefined;
 }
 
+export const toNpmComponent = (name: string, version: string, license: string | undefined): Component => ({
+  name,
+  version,
+  purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+  license,
+});
+
 /** What an image is made of, as CycloneDX 1.6. It has no date and no serial number: the same packages make the same text. */
 export function toBillOfMaterials(image: { name: string; version: string }, components: Component[]): string {
   const byUrl = new Map(components.map((component) => [component.purl, component]));

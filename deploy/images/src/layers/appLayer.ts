@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { deployApp } from '../app/deployApp.ts';
-import type { Component } from '../archive/toBillOfMaterials.ts';
+import { type Component, toNpmComponent } from '../archive/toBillOfMaterials.ts';
 import type { Layer } from './layer.ts';
 
 /** A package of the workspace in `/app`, compiled, with what it needs in production. `place` is its folder in the repository. */
@@ -78,8 +78,8 @@ async function listComponents(folder: string): Promise<Component[]> {
     const { name, version, license } = JSON.parse(await readFile(file, 'utf8'));
     // One without them only says which kind of modules lie below.
     if (typeof name !== 'string' || typeof version !== 'string') continue;
-    const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
-    found.set(purl, { name, version, purl, license: typeof license === 'string' ? license : undefined });
+    const component = toNpmComponent(name, version, typeof license === 'string' ? license : undefined);
+    found.set(component.purl, component);
   }
   return [...found.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
 }
