@@ -3,9 +3,8 @@ import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createRecordingTelemetry } from '../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
 import { recordUsageBatch } from '../../services/usage-ledger/src/consumers/recordUsageBatch.ts';
-import { callInstantMs } from '../../services/usage-ledger/src/ledger/callInstant.ts';
-import { ensureUsagePartitions } from '../../services/usage-ledger/src/ledger/ensureUsagePartitions.ts';
-import { readUsageEvent } from '../../services/usage-ledger/src/ledger/readUsageEvent.ts';
+import { callInstantMs, readUsageEvent } from '../../services/usage-ledger/src/ledger/readUsageEvent.ts';
+import { ensureUsagePartitions } from '../../services/usage-ledger/src/ledger/recordUsage.ts';
 import { silentLog, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 
 /** Where the time of recording went, in seconds. */

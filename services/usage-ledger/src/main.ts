@@ -14,7 +14,7 @@ import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb, type Db } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
-import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
+import { ensureUsagePartitions } from './ledger/recordUsage.ts';
 import type { AskedBooks } from './reconcile/createReconcileGate.ts';
 import { createPriceList } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
@@ -22,8 +22,8 @@ import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
 import { sealBooks } from './reconcile/sealBooks.ts';
 import { readRecoveryStanding } from './recovery/describeRecovery.ts';
 import { followTimeline } from './recovery/followTimeline.ts';
-import { forgetSilent } from './recovery/forgetSilent.ts';
 import { observeRecovery } from './recovery/recoveryMetrics.ts';
+import { forgetSilent } from './recovery/reportRouter.ts';
 
 /** Statements that record and sum; they wait for locks, so they may take long. */
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -7,8 +7,7 @@ import { getBalances } from '../../../services/usage-ledger/src/balances/getBala
 import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.ts';
 import type { Db } from '../../../services/usage-ledger/src/database/createDb.ts';
 import { statements } from '../../../services/usage-ledger/src/database/statements.ts';
-import { ensureUsagePartitions } from '../../../services/usage-ledger/src/ledger/ensureUsagePartitions.ts';
-import { recordUsage } from '../../../services/usage-ledger/src/ledger/recordUsage.ts';
+import { ensureUsagePartitions, recordUsage } from '../../../services/usage-ledger/src/ledger/recordUsage.ts';
 import { createReportRouter } from '../../../services/usage-ledger/src/recovery/reportRouter.ts';
 import { openStoppedLedger, type StoppedLedger } from '../../../services/usage-ledger/test/openStoppedLedger.ts';
 import { silentLog } from '../../../services/usage-ledger/test/openTestLedger.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { EngineConfig } from '../config.ts';
 import { EngineError, internalError } from '../wire/engineError.ts';
-import { VERSION } from '../wire/version.ts';
 import type { EngineContext } from './engineContext.ts';
 import { getHealth, getMetrics, getModels, postTokenize } from './engineRoutes.ts';
+import { VERSION } from './generation.ts';
 import { postChatCompletions } from './postChatCompletions.ts';
 import { postCompletions } from './postCompletions.ts';
 import { postEmbeddings } from './postEmbeddings.ts';

@@ -4,8 +4,10 @@ import type { Outcome, ServedRequest } from '../admin/requestLog.ts';
 import type { Sequence } from '../engine/sequence.ts';
 import type { AnswerIdentity } from '../wire/answer.ts';
 import type { Usage } from '../wire/usage.ts';
-import { VERSION } from '../wire/version.ts';
 import type { EngineContext } from './engineContext.ts';
+
+/** The vLLM release whose wire format this is. */
+export const VERSION = '0.32.0';
 
 /** A request that passed every check: its sequence, and the log entry that tells what became of it. */
 export class Generation {

@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
-import { becomeServer } from './becomeServer.ts';
-import { readVariable } from './readVariable.ts';
+import { becomeServer, readVariable } from './becomeServer.ts';
 
 // What the Kafka image of `local` runs: one node, which is told by what name clients reach it.
 

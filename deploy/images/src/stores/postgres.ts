@@ -11,8 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { becomeServer } from './becomeServer.ts';
-import { readVariable } from './readVariable.ts';
+import { becomeServer, readVariable } from './becomeServer.ts';
 
 // What the Postgres image of `local` runs: makes the data directory at the first start, then becomes the server. With ARCHIVE_DIR the
 // server archives its log there, in `log`. With RESTORE_FROM its first start is from the copies of an archive instead: the newest one of

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { becomeServer } from './becomeServer.ts';
-import { readVariable } from './readVariable.ts';
+import { becomeServer, readVariable } from './becomeServer.ts';
 
 // What the Redis image of `local` runs. The password stands in a file, as a command line shows to every process.
 

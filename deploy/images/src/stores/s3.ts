@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { becomeServer } from './becomeServer.ts';
-import { readVariable } from './readVariable.ts';
+import { becomeServer, readVariable } from './becomeServer.ts';
 
 // What the S3 image of `local` runs: S3Proxy over a folder, with one bucket, for whoever signs with the one key.
 

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { unlinkStackFile } from '../stackFile.ts';
-import type { ReaperMessage } from './reaperMessage.ts';
+import type { ReaperMessage } from './startReaper.ts';
 
 /**
  * Ends what a launcher started if the launcher itself is killed and cannot. Its standard input is a pipe that only the

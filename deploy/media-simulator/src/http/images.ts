@@ -1,5 +1,5 @@
 import { bendOutput } from '../faults/bendOutput.ts';
-import { drawImage } from '../outputs/drawImage.ts';
+import { drawImage } from '../outputs/marks.ts';
 import type { DrawnImage, ImageRequest } from '../personalities/personality.ts';
 import { type Answer, bytesAnswer, jsonAnswer } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';

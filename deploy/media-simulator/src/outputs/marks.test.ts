@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import sharp from 'sharp';
-import { drawImage } from './drawImage.ts';
 import { encodeClip } from './encodeClip.ts';
-import { markOf, readMark } from './marks.ts';
+import { drawImage, markOf, readMark } from './marks.ts';
 import { runFfmpeg } from './runFfmpeg.ts';
 
 it.each(['png', 'jpeg', 'webp'] as const)(

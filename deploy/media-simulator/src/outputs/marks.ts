@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 
+export type ImageFormat = 'png' | 'jpeg' | 'webp';
+
 /** Stands before the mark of a clip, within its first picture: 16 bytes, by which decoders tell what they have no use for. */
 export const CLIP_MARK_NAME = 'turnpike-render:';
 /** The mark of a clip that has none yet. */
 export const NO_MARK = '0'.repeat(16);
 /** An image has so many fields each way: each is one bit of its mark. */
-export const FIELDS = 8;
+const FIELDS = 8;
 const ALL_BRIGHT = 2n ** BigInt(FIELDS * FIELDS) - 1n;
 const BYTES_A_FIELD = 3;
 const BRIGHT = 192;
@@ -16,13 +18,19 @@ const COLORS = 64;
 export const markOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, NO_MARK.length);
 
 /** The pixels of an image of eight by eight whose bright and dark fields are a mark, in colors of their own. */
-export function drawMark(mark: string): Buffer {
+function drawMark(mark: string): Buffer {
   const bits = BigInt(`0x${mark}`);
   const bytes = FIELDS * FIELDS * BYTES_A_FIELD;
   const colors = createHash('shake256', { outputLength: bytes }).update(mark).digest();
   return Buffer.from(
     colors.map((color, at) => (color % COLORS) + (hasBit(bits, Math.floor(at / BYTES_A_FIELD)) ? BRIGHT : 0)),
   );
+}
+
+/** An image of exactly this size whose pattern is the mark of `key`: small, and another for every key. */
+export function drawImage(key: string, width: number, height: number, format: ImageFormat): Promise<Buffer> {
+  const pattern = sharp(drawMark(markOf(key)), { raw: { width: FIELDS, height: FIELDS, channels: 3 } });
+  return pattern.resize(width, height, { fit: 'fill', kernel: 'nearest' }).toFormat(format).toBuffer();
 }
 
 const hasBit = (bits: bigint, at: number): boolean => ((bits >> BigInt(at)) & 1n) === 1n;

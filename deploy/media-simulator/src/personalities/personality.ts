@@ -1,6 +1,6 @@
 import type { RequestBody } from '../http/readBody.ts';
 import type { Knobs } from '../knobs.ts';
-import type { ImageFormat } from '../outputs/drawImage.ts';
+import type { ImageFormat } from '../outputs/marks.ts';
 import type { VideoJob } from '../replica/jobRecords.ts';
 import type { ErrorForm } from '../wire/engineError.ts';
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { creditId, usd, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
-import { readBalances } from '../stack/readBalances.ts';
+import { readBalances } from '../stack/workspace.ts';
 
 const operands = { workspaceId: 'WS', amount: 'USD' };
 const options = {

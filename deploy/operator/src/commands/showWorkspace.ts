@@ -3,8 +3,7 @@ import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
 import { formatTable } from '../report/formatTable.ts';
-import { readBalances } from '../stack/readBalances.ts';
-import { toWorkspaceDocument } from '../stack/workspace.ts';
+import { readBalances, toWorkspaceDocument } from '../stack/workspace.ts';
 
 export const showWorkspace = defineCommand({
   words: 'workspaces show',

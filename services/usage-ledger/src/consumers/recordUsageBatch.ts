@@ -6,10 +6,14 @@ import { isCanceled, isRefused, sqlStateOf } from '@turnpike/postgres/databaseFa
 import type { Db } from '../database/createDb.ts';
 import { type DeadLetter, statements } from '../database/statements.ts';
 import { OffsetMoved, type Partition } from '../event-log/eventOffset.ts';
-import { callInstantMs } from '../ledger/callInstant.ts';
-import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
-import { readTimeOfRecording } from '../ledger/readTime.ts';
-import { AheadOfTime, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
+import {
+  AheadOfTime,
+  callInstantMs,
+  type ReadContext,
+  readUsageEvent,
+  UnreadableRecord,
+} from '../ledger/readUsageEvent.ts';
+import { ensureUsagePartitions, readTimeOfRecording } from '../ledger/recordUsage.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
 
 export interface BatchContext extends Pick<ReadContext, 'region'> {

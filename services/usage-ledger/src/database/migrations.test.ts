@@ -10,7 +10,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
-import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
+import { ensureUsagePartitions } from '../ledger/recordUsage.ts';
 import { assertDurableCommits } from './assertDurableCommits.ts';
 import { createDb } from './createDb.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { addCredit } from '../credits/addCredit.ts';
-import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
+import { ensureUsagePartitions } from '../ledger/recordUsage.ts';
 
 // Rights of the service's role in the database.
 

@@ -4,11 +4,8 @@ import { type Queryable, retryConflicts } from '@turnpike/postgres/database';
 import { isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { statements } from '../database/statements.ts';
-import { callInstantMs } from '../ledger/callInstant.ts';
-import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
-import { readTime } from '../ledger/readTime.ts';
-import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
-import { recordUsage } from '../ledger/recordUsage.ts';
+import { callInstantMs, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
+import { ensureUsagePartitions, readTime, recordUsage } from '../ledger/recordUsage.ts';
 
 /** The outcome of replaying one dead letter. */
 export interface ReplayOutcome {

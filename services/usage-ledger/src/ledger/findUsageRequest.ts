@@ -1,6 +1,6 @@
 import type { Db } from '../database/createDb.ts';
 import type { UsageRequest } from '../generated/client.ts';
-import { callInstantMs } from './callInstant.ts';
+import { callInstantMs } from './readUsageEvent.ts';
 
 const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

@@ -1,6 +1,5 @@
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { LARGEST_EVENT_BYTES } from '@turnpike/internal-api/usageLedger';
-import { callInstantMs } from './callInstant.ts';
 
 /** Why a record is not an event that can be recorded, in words for operators. Quotes nothing of the record. */
 export class UnreadableRecord extends Error {
@@ -71,4 +70,9 @@ function parse(text: string): UsageRecorded {
       throw new UnreadableRecord('not JSON', { cause: error });
     throw new UnreadableRecord(error.message.slice(0, LONGEST_REASON), { cause: error });
   }
+}
+
+/** The instant inside a call id, a UUIDv7: when the call was admitted, in milliseconds. It decides on the row's partition. */
+export function callInstantMs(callId: string): number {
+  return Number.parseInt(callId.slice(0, 8) + callId.slice(9, 13), 16);
 }

@@ -1,5 +1,6 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Queryable } from '@turnpike/postgres/database';
+import type { Db } from '../database/createDb.ts';
 import { statements } from '../database/statements.ts';
 
 /**
@@ -13,3 +14,24 @@ export async function recordUsage(tx: Queryable, source: string, events: UsageRe
   const [result] = await tx.query(statements.recordUsage(source, events));
   return Number(result?.recorded ?? 0);
 }
+
+/** Makes the partitions of the UTC months that some instants lie in, unless they exist; `known` is a month that has one. */
+export async function ensureUsagePartitions(db: Db, instants: Date[], known?: Date): Promise<void> {
+  const months = new Set(instants.map(firstDayOf));
+  if (known) months.delete(firstDayOf(known));
+  if (months.size === 0) return;
+  await db.query(statements.ensureUsagePartitions([...months]));
+}
+
+const firstDayOf = (instant: Date): string =>
+  `${instant.getUTCFullYear()}-${String(instant.getUTCMonth() + 1).padStart(2, '0')}-01`;
+
+/** The clock of the database: the one that all replicas go by, however their own are set. */
+export async function readTime(db: Queryable, statement = statements.readTime()): Promise<Date> {
+  const [row] = await db.query(statement);
+  if (!row) throw new Error('the database does not say what time it is');
+  return row.now;
+}
+
+/** The same, once the month that it is in has a partition. */
+export const readTimeOfRecording = (db: Queryable): Promise<Date> => readTime(db, statements.readTimeOfRecording());

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { openStoppedLedger, type StoppedLedger } from '../../test/openStoppedLedger.ts';
-import { forgetSilent } from './forgetSilent.ts';
-import { createReportRouter, type GateAnswer, type RouterReport } from './reportRouter.ts';
+import { createReportRouter, forgetSilent, type GateAnswer, type RouterReport } from './reportRouter.ts';
 
 const [REDIS_A, REDIS_B, REDIS_C] = ['a', 'b', 'c'].map((letter) => letter.repeat(40)) as [string, string, string];
 const ALL = '0-16383';

@@ -1,5 +1,6 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import { type Queryable, retryConflicts } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 import { type ReportedRouter, statements } from '../database/statements.ts';
 import { type Judgement, judgeGate, LEAVE_MS, LONGEST_WAIT_MS, type Recovery } from './judgeGate.ts';
@@ -141,4 +142,14 @@ function logMove({ move, waitsFor, about: { shard, redisId } }: Step, log: Pick<
       else log.warn({ shard, redisId, fenced: move.fenced }, 'the gate is open, and these routers have not put back');
       break;
   }
+}
+
+/**
+ * Removes routers that have been silent for an hour, readers of the event log whose leases lapsed then, and every Redis that nobody
+ * has seen for a day: who comes back is new.
+ */
+export async function forgetSilent(db: Db): Promise<void> {
+  await db.execute(sql`DELETE FROM router WHERE heard_at < clock_timestamp() - INTERVAL '1 hour'`);
+  await db.execute(sql`DELETE FROM event_reader WHERE lapses_at < clock_timestamp() - INTERVAL '1 hour'`);
+  await db.execute(sql`DELETE FROM redis_server WHERE seen_at < clock_timestamp() - INTERVAL '1 day'`);
 }
