@@ -83,7 +83,8 @@ export async function serveCall({
     res.status(status).set(headers).json(body);
   };
   app.use(onError);
-  const server = createServer(app);
+  // Keeps connections for longer than a busy machine pauses, as a client's request on one that just closes fails.
+  const server = createServer({ keepAliveTimeout: 60_000 }, app);
   const url = await listenAnywhere(server);
   return {
     url,
