@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { startTestS3, type TestS3 } from '@turnpike/local-stack/startTestS3';
+import { startTestS3, type TestS3 } from '@turnpike/local-stack/startTestServers';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { openFolderStore } from '@turnpike/object-store/folder/openFolderStore';
 import { openS3Store } from '@turnpike/object-store/s3/openS3Store';

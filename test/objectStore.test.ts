@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startTestS3, type TestS3 } from '@turnpike/local-stack/startTestS3';
+import { startTestS3, type TestS3 } from '@turnpike/local-stack/startTestServers';
 import { createLogger } from '@turnpike/logging/createLogger';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';

@@ -3,7 +3,7 @@ import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
 import { createKafkaProducer } from '@turnpike/event-log/createKafkaProducer';
 import type { EventLogConsumer, EventLogProducer, RecordBatch } from '@turnpike/event-log/eventLog';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
-import { startTestBroker } from '@turnpike/local-stack/startTestBroker';
+import { startTestBroker } from '@turnpike/local-stack/startTestServers';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createRecordingTelemetry } from '../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
 import { recordUsageBatch } from '../../services/usage-ledger/src/consumers/recordUsageBatch.ts';

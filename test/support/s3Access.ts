@@ -1,4 +1,4 @@
-import type { TestS3 } from '@turnpike/local-stack/startTestS3';
+import type { TestS3 } from '@turnpike/local-stack/startTestServers';
 
 /** So long that no busy machine, nor the client's pauses between attempts, which are by chance, come near it. */
 export const PATIENT = { timeoutMs: 30_000, idleTimeoutMs: 10_000, connections: 16 };

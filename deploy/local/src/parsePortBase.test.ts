@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { parsePortBase } from './parsePortBase.ts';
+import { parsePortBase } from './parseStartArguments.ts';
 
 it.each([
   [undefined, 8080],

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
-import { startTestBroker, type TestBroker } from './startTestBroker.ts';
+import { startTestBroker, type TestBroker } from './startTestServers.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';

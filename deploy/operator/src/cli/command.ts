@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Column } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';
+import type { ServiceName } from '../stack/findStack.ts';
 import type { Health } from '../stack/readHealth.ts';
-import type { ServiceName } from '../stack/services.ts';
 
 /** What a command found or did, once for programs and once for people. */
 export interface Report {

@@ -6,8 +6,8 @@ import { aFleet } from '@turnpike/internal-auth/aFleet';
 import type { Context } from '../cli/command.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { createServices } from '../stack/createServices.ts';
+import { OPERATED_SERVICES } from '../stack/findStack.ts';
 import { readHealth } from '../stack/readHealth.ts';
-import { OPERATED_SERVICES } from '../stack/services.ts';
 import { showStatus } from './showStatus.ts';
 
 /** What the services answer, by name and path; what is not here breaks off. */

@@ -2,8 +2,8 @@ import { forEachOf } from '@turnpike/config/services';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import type { Services } from '../stack/createServices.ts';
+import { OPERATED_SERVICES, type ServiceName } from '../stack/findStack.ts';
 import type { Health } from '../stack/readHealth.ts';
-import { OPERATED_SERVICES, type ServiceName } from '../stack/services.ts';
 
 const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'what it says of itself' }];
 

@@ -8,8 +8,7 @@ import { type Client, createClient } from '@turnpike/internal-api/transport/crea
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { RefusedError } from '../cli/operatorError.ts';
-import type { StackAccess } from './findStack.ts';
-import { SERVICE_VARIABLES } from './services.ts';
+import { SERVICE_VARIABLES, type StackAccess } from './findStack.ts';
 
 const USUAL_TIMEOUT_MS = 10_000;
 

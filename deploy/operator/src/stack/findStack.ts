@@ -2,11 +2,26 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type SigningKey, signingKeySchema } from '@turnpike/config/internalKeys';
-import { forEachOf, GLOBAL_SERVICES, INTERNAL_SERVICES, type InternalService } from '@turnpike/config/services';
+import {
+  entryOf,
+  forEachOf,
+  GLOBAL_SERVICES,
+  INTERNAL_SERVICES,
+  type InternalService,
+} from '@turnpike/config/services';
 import { serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 import { RefusedError, UsageError } from '../cli/operatorError.ts';
-import { OPERATED_SERVICES, SERVICE_VARIABLES, type ServiceName } from './services.ts';
+
+/** The services that the operator asks: those of a region, then those of all regions. */
+export const OPERATED_SERVICES = [...INTERNAL_SERVICES, ...GLOBAL_SERVICES] as const;
+export type ServiceName = (typeof OPERATED_SERVICES)[number];
+
+/** The variable that names the internal listener of each service. */
+export const SERVICE_VARIABLES = forEachOf(
+  OPERATED_SERVICES,
+  (service) => `TURNPIKE_${entryOf(service).settings}_INTERNAL_URL` as const,
+);
 
 /** How one region's internal listeners are reached, and what people call it. */
 export interface StackAccess {
