@@ -506,6 +506,19 @@ export const accountApi = defineRoutes({
       workspace_exists: { status: 409, message: 'This organization has its workspace of this region already.' },
     },
   },
+  createConsoleToken: {
+    access: { of: 'member', right: 'usage.read' },
+    method: 'POST',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/console-token',
+    promise:
+      "Signs a token for the console host of the workspace's region, valid for 5 minutes. It names the user, the workspace and the role.",
+    params: z.object({ ...inOrganization, workspace_id: z.string() }),
+    status: 201,
+    answer: z.object({ token: z.string(), region, ends_at: instant }),
+    faults: {
+      unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
+    },
+  },
   listAudit: {
     access: { of: 'member', right: 'audit.read' },
     method: 'GET',

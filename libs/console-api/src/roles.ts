@@ -11,6 +11,12 @@ export const RIGHTS = {
   'members.write': ['owner', 'admin'],
   'workspaces.write': ['owner'],
   'audit.read': ['owner', 'admin'],
+  /** Reads API keys, by name and last four characters. */
+  'keys.read': ['owner', 'admin', 'developer'],
+  /** Creates, blocks and revokes API keys. */
+  'keys.write': ['owner', 'admin', 'developer'],
+  /** Reads usage and its cost. */
+  'usage.read': ['owner', 'admin', 'developer', 'billing_viewer'],
 } as const satisfies Record<string, readonly Role[]>;
 export type Right = keyof typeof RIGHTS;
 

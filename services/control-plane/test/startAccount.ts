@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { drain } from '@turnpike/http-service/drain';
 import { listen } from '@turnpike/http-service/listen';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { migrate } from '@turnpike/postgres/migrate';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
@@ -17,6 +18,7 @@ import { openJobQueue } from '../src/jobs/openJobQueue.ts';
 import { Outbox } from '../src/mail/outbox.ts';
 import type { Pages } from '../src/pages/pages.ts';
 
+export const fleet = aFleet('global');
 export const ACCOUNT_ORIGIN = 'http://localhost:8106';
 
 export interface Answer {
@@ -107,6 +109,7 @@ export async function startAccount({
     byMailbox: throttle(),
     trustedHops: 0,
     pages,
+    signingKey: fleet.keyOf('control-plane'),
     log,
     telemetry: noTelemetry,
   });

@@ -1,5 +1,7 @@
+import type { SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { type ConsoleCaller, signConsoleToken } from '@turnpike/internal-auth/consoleToken';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
@@ -114,4 +116,14 @@ export async function createWorkspace(
 async function takeWelcome(tx: Tx, userId: string): Promise<boolean> {
   const { count } = await tx.user.updateMany({ where: { userId, welcomedAt: null }, data: { welcomedAt: new Date() } });
   return count === 1;
+}
+
+/** Signs a token for the console host of a workspace's region. Throws `unknown_workspace` if it is of another organization. */
+export async function createConsoleToken(db: Db, caller: ConsoleCaller, key: SigningKey) {
+  const { workspaceId, organizationId } = caller;
+  const workspace = await db.workspace.findUnique({ where: { workspaceId, organizationId } });
+  if (!workspace) throw new ApiError({ kind: 'unknown_workspace' });
+  const region = workspace.region as Region;
+  const { token, endsAt } = await signConsoleToken(caller, { region, key, now: new Date() });
+  return { token, region, ends_at: endsAt.toISOString() };
 }

@@ -1,3 +1,4 @@
+import type { SigningKey } from '@turnpike/config/internalKeys';
 import type { AccountApi, AccountRoute } from '@turnpike/console-api/accountApi';
 import type { Principal } from '@turnpike/http-service/guard';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
@@ -34,7 +35,12 @@ import {
   listOrganizations,
   renameOrganization,
 } from '../organizations/organizations.ts';
-import { createWorkspace, listWorkspaces, type WelcomeCredit } from '../organizations/workspaces.ts';
+import {
+  createConsoleToken,
+  createWorkspace,
+  listWorkspaces,
+  type WelcomeCredit,
+} from '../organizations/workspaces.ts';
 import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookies.ts';
 import type { MemberPrincipal, UserPrincipal } from './guards.ts';
 
@@ -44,6 +50,8 @@ export interface HandlerDependencies {
   providers: Provider[];
   accountOrigin: string;
   welcomeCredit: WelcomeCredit;
+  /** The control plane's own key. */
+  signingKey: SigningKey;
   /** Sign-ins and mails by the client's address. */
   byAddress: Throttle;
   /** Mails by the address that they go to. */
@@ -73,7 +81,7 @@ export type AccountHandlers = {
 const DONE = { done: true } as const;
 
 export function createHandlers(dependencies: HandlerDependencies): AccountHandlers {
-  const { db, outbox, providers, byAddress, byMailbox } = dependencies;
+  const { db, outbox, providers, signingKey, byAddress, byMailbox } = dependencies;
 
   /** Takes one from the allowance of each name, or refuses. */
   function take(...names: [Throttle, string][]): void {
@@ -210,6 +218,8 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
 
     listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
     createWorkspace: async ({ body, who, origin }) => createWorkspace(dependencies, { ...who, ...body }, origin),
+    createConsoleToken: async ({ params: { workspace_id: workspaceId }, who: { userId, organizationId, role } }) =>
+      createConsoleToken(db, { userId, organizationId, workspaceId, role }, signingKey),
     async listAudit({ params: { before }, who }) {
       const { lines, next } = await listAudit(db, who.organizationId, before);
       // Members see that it was the operator. The person behind is known to operators alone.

@@ -1,0 +1,69 @@
+import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
+import type { Region } from '@turnpike/config/region';
+import { jwtVerify, SignJWT } from 'jose';
+
+/** The service that signs console tokens, by the name that its keys bear. */
+const ISSUER = 'global/control-plane';
+const ALGORITHM = 'EdDSA';
+/** Tells a console token from other tokens that the same key signs. */
+const TYPE = 'console+jwt';
+const LIFETIME_S = 5 * 60;
+/** Difference between the clocks of the control plane and a region. A token is accepted for so much longer. */
+const CLOCK_SKEW_S = 60;
+
+/** A member who calls the console host of a region, for one workspace. */
+export interface ConsoleCaller {
+  userId: string;
+  organizationId: string;
+  workspaceId: string;
+  role: string;
+}
+
+/** Signs a token for the console host of a region. The token is valid for 5 minutes. */
+export async function signConsoleToken(
+  { userId, organizationId, workspaceId, role }: ConsoleCaller,
+  { region, key, now }: { region: Region; key: SigningKey; now: Date },
+): Promise<{ token: string; endsAt: Date }> {
+  const issuedAt = Math.floor(now.getTime() / 1_000);
+  const token = await new SignJWT({ organization_id: organizationId, workspace_id: workspaceId, role })
+    .setProtectedHeader({ alg: ALGORITHM, kid: key.id, typ: TYPE })
+    .setIssuer(key.issuer)
+    .setAudience(`console:${region}`)
+    .setSubject(userId)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + LIFETIME_S)
+    .sign(key.privateKey);
+  return { token, endsAt: new Date((issuedAt + LIFETIME_S) * 1_000) };
+}
+
+/** Returns the caller that a token names. Throws if the control plane did not sign the token for this region, or if it has expired. */
+export async function verifyConsoleToken(
+  token: string,
+  { region, keys, now }: { region: Region; keys: PublicKey[]; now: Date },
+): Promise<ConsoleCaller> {
+  const { payload } = await jwtVerify(
+    token,
+    ({ kid }) => {
+      const key = keys.find(({ id, issuer }) => id === kid && issuer === ISSUER);
+      if (!key) throw new Error(`the token is signed by ${kid ?? 'no key'}, which is no key of ${ISSUER}`);
+      return key.publicKey;
+    },
+    {
+      issuer: ISSUER,
+      audience: `console:${region}`,
+      algorithms: [ALGORITHM],
+      typ: TYPE,
+      requiredClaims: ['sub', 'organization_id', 'workspace_id', 'role', 'exp', 'iat'],
+      clockTolerance: CLOCK_SKEW_S,
+      maxTokenAge: LIFETIME_S,
+      currentDate: now,
+    },
+  );
+  const { sub, organization_id, workspace_id, role } = payload;
+  return {
+    userId: String(sub),
+    organizationId: String(organization_id),
+    workspaceId: String(workspace_id),
+    role: String(role),
+  };
+}
