@@ -127,7 +127,7 @@ module.exports = {
       ['database', 'api'],
     ]),
     ...layers('services/catalog/src', [['.'], ['routes'], ['wire', 'catalog'], ['database', 'api']]),
-    ...layers('services/edge/src', [['.'], ['proxy', 'flood'], ['api', 'headers'], ['paths']]),
+    ...layers('services/edge/src', [['.'], ['console'], ['proxy', 'flood'], ['api', 'headers'], ['paths']]),
     ...layers('services/control-plane/src', [
       ['.'],
       ['routes', 'pages'],

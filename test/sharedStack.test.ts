@@ -2,6 +2,7 @@
 import { afterAll } from '@jest/globals';
 import './shared-stack/operator.ts';
 import './shared-stack/accounts.ts';
+import './shared-stack/console.ts';
 import './shared-stack/vision.ts';
 import './shared-stack/prefixCache.ts';
 import './shared-stack/severalRouters.ts';

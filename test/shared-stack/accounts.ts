@@ -6,15 +6,15 @@ import { stack } from './stack.ts';
 
 // Sign-in at the account layer of a stack: by its identity provider, and by a mail that its catcher keeps.
 
-const account = () => stack.running.stack.account;
-const toCookie = (response: Response): string =>
+export const account = () => stack.running.stack.account;
+export const toCookie = (response: Response): string =>
   response.headers
     .getSetCookie()
     .map((line) => line.split(';')[0])
     .join('; ');
 
 /** Sends what the account layer's own page sends. */
-const post = (path: string, body: object, cookie = ''): Promise<Response> =>
+export const post = (path: string, body: object, cookie = ''): Promise<Response> =>
   fetch(account().origin + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: account().origin, 'sec-fetch-site': 'same-origin', cookie },

@@ -15,6 +15,7 @@ export function describeStack(settings: StackSettings, { services, engines, medi
   const us: StackRegion = {
     base_url: `${urls.edge.url}/v1`,
     api_key: secrets.apiKey,
+    console_url: `http://127.0.0.1:${ports.services.edge.consolePort}`,
     services: forEachOf(REGION_SERVICES, describe),
     engines: engines.flatMap(({ urls: engineUrls, pid }) => engineUrls.map((url) => ({ url, pid }))),
     simulator_admin_urls: engines.flatMap(({ adminUrl }) => (adminUrl === undefined ? [] : [adminUrl])),

@@ -22,6 +22,8 @@ export interface StackRegion {
   simulator_admin_urls: string[];
   /** The simulated media backends; empty where the engines are real. */
   media_backends: { id: string; model: string; url: string; admin_url: string }[];
+  /** The console host, for browsers with a console token. */
+  console_url: string;
   /** The file of the stack's secrets, for the operator's command line. Only its owner may read it. */
   secrets_file: string;
   /** The superuser's address of the database `postgres`; the services' own are `auth`, `catalog`, `ledger` and `media`. */

@@ -6,7 +6,7 @@ import {
   SERVICE_NAMES,
   type ServiceName,
 } from '@turnpike/config/services';
-import type { ServicePorts, StackPorts } from './stackPorts.ts';
+import type { StackPorts } from './stackPorts.ts';
 import type { PortOf } from './toServiceEnvironments.ts';
 
 /** The parts that services connect to. */
@@ -47,7 +47,7 @@ export type OpenLink = (link: StackLink) => Promise<number>;
  * issuer, which browsers use too.
  */
 export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3: boolean }): StackLink[] {
-  const toService = (to: InternalService | GlobalService, listener: keyof ServicePorts) => ({
+  const toService = (to: InternalService | GlobalService, listener: 'port' | 'internalPort') => ({
     to,
     port: ports.services[to][listener],
     ...(ports.replicas[to].length > 0 && { replicas: listReplicas(ports, to, listener) }),
@@ -62,6 +62,7 @@ export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3
       ...(entry.database ? [{ to: 'postgres' as const, port: ports.postgres }] : []),
       ...(entry.redis ? [{ to: 'redis' as const, port: ports.redis }] : []),
       ...entry.calls.map((to) => toService(to, from === 'edge' ? 'port' : 'internalPort')),
+      ...(entry.consoleCalls ?? []).map((to) => toService(to, 'internalPort')),
       ...(kafka && isEventLogService(from) ? [{ to: 'kafka' as const, port: ports.kafkaListeners[from] }] : []),
       ...(entry.engines === 'text' ? engines : []),
       ...(entry.engines === 'media' ? media : []),
@@ -73,7 +74,11 @@ export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3
 }
 
 /** Every process of a service, by one of its listeners. */
-export function listReplicas(ports: StackPorts, service: ServiceName, listener: keyof ServicePorts): LinkReplica[] {
+export function listReplicas(
+  ports: StackPorts,
+  service: ServiceName,
+  listener: 'port' | 'internalPort',
+): LinkReplica[] {
   return [ports.services[service], ...ports.replicas[service]].map((replica) => ({
     port: replica[listener],
     internalPort: replica.internalPort,

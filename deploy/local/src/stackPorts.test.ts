@@ -14,7 +14,7 @@ it('gives every listener of a stack its own port, all within a hundred of the fi
 
 it('gives both replicas of a model a port, those of one simulator in a row', () => {
   expect(toStackPorts(8080, { simulatedModels: 3, mediaModels: 0 }).engines).toEqual([
-    [8107, 8108, 8109],
-    [8110, 8111, 8112],
+    [8108, 8109, 8110],
+    [8111, 8112, 8113],
   ]);
 });

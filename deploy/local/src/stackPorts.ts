@@ -21,12 +21,15 @@ const S3 = POSTGRES + 7;
 const IDENTITY_PROVIDER = POSTGRES + 8;
 const MAIL_CATCHER = POSTGRES + 9;
 const SIMULATOR_ADMINS = POSTGRES + 11;
-const ENGINES = POSTGRES + 13;
+const CONSOLE = POSTGRES + 13;
+const ENGINES = POSTGRES + 14;
 
 /** Where one process of a service listens. */
 export interface ServicePorts {
   port: number;
   internalPort: number;
+  /** Of the edge: its listener for browsers. */
+  consolePort?: number;
 }
 
 /** Where a simulated media backend listens. */
@@ -72,16 +75,17 @@ export function toStackPorts(
     replicas = 1,
   }: { simulatedModels: number; mediaModels: number; replicas?: number | undefined },
 ): StackPorts {
-  const listenersFrom = (first: number, service: ServiceName): ServicePorts => {
+  const listenersFrom = (first: number, service: ServiceName, consolePort: number): ServicePorts => {
     const port = first + 2 * SERVICE_NAMES.indexOf(service);
-    return { port, internalPort: port + 1 };
+    return { port, internalPort: port + 1, ...(service === 'edge' && { consolePort }) };
   };
   const firstOfMedia = portBase + ENGINES + SIMULATORS * simulatedModels;
   const firstOfReplicas = firstOfMedia + 2 * MEDIA_REPLICAS * mediaModels;
   const replicasOf = (service: ServiceName) =>
-    Array.from({ length: replicas - 1 }, (_, index) =>
-      listenersFrom(firstOfReplicas + 2 * SERVICE_NAMES.length * index, service),
-    );
+    Array.from({ length: replicas - 1 }, (_, index) => {
+      const first = firstOfReplicas + (2 * SERVICE_NAMES.length + 1) * index;
+      return listenersFrom(first, service, first + 2 * SERVICE_NAMES.length);
+    });
   const simulators = simulatedModels === 0 ? [] : Array.from({ length: SIMULATORS }, (_, simulator) => simulator);
   const mediaFrom = (first: number): MediaPorts[] =>
     Array.from({ length: MEDIA_REPLICAS }, (_, index) => ({
@@ -90,7 +94,7 @@ export function toStackPorts(
     }));
   const portsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index);
   return {
-    services: forEachOf(SERVICE_NAMES, (service) => listenersFrom(portBase, service)),
+    services: forEachOf(SERVICE_NAMES, (service) => listenersFrom(portBase, service, portBase + CONSOLE)),
     replicas: forEachOf(SERVICE_NAMES, replicasOf),
     postgres: portBase + POSTGRES,
     redis: portBase + REDIS,
@@ -118,9 +122,10 @@ export function listPorts(
 ): { port: number; part: string }[] {
   return [
     ...SERVICE_NAMES.flatMap((service) =>
-      [ports.services[service], ...ports.replicas[service]].flatMap(({ port, internalPort }) => [
+      [ports.services[service], ...ports.replicas[service]].flatMap(({ port, internalPort, consolePort }) => [
         { port, part: service },
         { port: internalPort, part: `${service}'s internal listener` },
+        ...(consolePort === undefined ? [] : [{ port: consolePort, part: `${service}'s console listener` }]),
       ]),
     ),
     { port: ports.postgres, part: 'postgres' },

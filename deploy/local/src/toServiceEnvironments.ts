@@ -100,7 +100,11 @@ export function toRedisUrl({ ports, secrets }: StackSettings, port = ports.redis
 
 /** Variables of a service that are neither common to several nor addresses, and that have no default. */
 const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Record<string, string>>> = {
-  edge: () => ({ TRUSTED_HOPS: '0' }),
+  edge: ({ ports }) => ({
+    CONSOLE_PORT: String(ports.services.edge.consolePort),
+    CONSOLE_ALLOWED_ORIGIN: toAccountAddresses(ports).accountOrigin,
+    TRUSTED_HOPS: '0',
+  }),
   auth: ({ secrets }) => ({ KEY_PEPPERS: secrets.keyPeppers }),
   catalog: ({ catalogFile }) => ({ CATALOG_FILE: catalogFile }),
   'model-router': ({ enginesFile, dataDir, secrets }) => ({
@@ -184,12 +188,13 @@ function toStoreVariables(service: ServiceName, settings: StackSettings): Record
 /** Where a service reaches those that it calls. */
 function toCalleeVariables(service: ServiceName, { ports, portOf }: StackSettings): Record<string, string> {
   const urls = toServiceUrls(ports, (port) => portOf(service, port));
-  const variables = entryOf(service).calls.map((callee) => {
-    const { settings: name } = entryOf(callee);
-    const { url, internalUrl } = urls[callee];
-    return service === 'edge' ? [`${name}_URL`, url] : [`${name}_INTERNAL_URL`, internalUrl];
-  });
-  return Object.fromEntries(variables);
+  const { calls, consoleCalls = [] } = entryOf(service);
+  const toInternal = (callee: ServiceName) => [`${entryOf(callee).settings}_INTERNAL_URL`, urls[callee].internalUrl];
+  const toPublic = (callee: ServiceName) => [`${entryOf(callee).settings}_URL`, urls[callee].url];
+  return Object.fromEntries([
+    ...calls.map(service === 'edge' ? toPublic : toInternal),
+    ...consoleCalls.map(toInternal),
+  ]);
 }
 
 /** What a further process of a service reads in place of the first one's: its own listeners, and folders of its own. */
@@ -202,6 +207,7 @@ export function toReplicaEnvironment(
     ...environment,
     PORT: String(ports.port),
     INTERNAL_PORT: String(ports.internalPort),
+    ...(ports.consolePort !== undefined && { CONSOLE_PORT: String(ports.consolePort) }),
     ...(spoolDir !== undefined && { SPOOL_DIR: `${spoolDir}-${name}` }),
     ...(uploadDir !== undefined && { UPLOAD_DIR: `${uploadDir}-${name}` }),
   };

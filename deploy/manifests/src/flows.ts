@@ -68,6 +68,10 @@ export function listFlows(scope: 'region' | 'global'): Flow[] {
         const why = name === 'edge' ? "clients' calls" : 'internal routes';
         return { from: service(name), to: service(callee), ports: [tcp(port)], why };
       }),
+    ...(entryOf(name).consoleCalls ?? []).map((callee): Flow => {
+      const ports = [tcp(entryOf(callee).listeners.internal)];
+      return { from: service(name), to: service(callee), ports, why: 'console routes' };
+    }),
     ...toOwnFlows(name),
     { from: outsider('Prometheus'), to: service(name), ports: [tcp(entryOf(name).listeners.internal)], why: 'metrics' },
   ]);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { CONSOLE_APIS } from '@turnpike/console-api/consoleApi';
 import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { Caller, InternalRoute } from '@turnpike/internal-api/internalApi';
@@ -26,10 +27,11 @@ it('lets onto internal listeners exactly those that internal routes name as call
         callers.filter((caller: Caller) => caller !== 'operator').map((caller) => `${caller} → ${service}`),
       ),
   );
+  const ofConsole = CONSOLE_APIS.map(({ service }) => `edge → ${service}`);
   const asAllowed = listFlows('region')
     .filter(({ from, to, ports }) => from.kind === 'service' && to.kind === 'service' && ports[0]?.port === 9090)
     .map(({ from, to }) => `${from.name} → ${to.name}`);
-  expect(asAllowed.sort()).toEqual([...new Set(asDeclared)].sort());
+  expect(asAllowed.sort()).toEqual([...new Set([...asDeclared, ...ofConsole])].sort());
 });
 
 it('lets nobody but the edge reach a public listener', () => {

@@ -107,12 +107,13 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
     );
     expect(container.ports).toEqual([
       { name: 'http', containerPort: 8080 },
+      ...(name === 'edge' ? [{ name: 'console', containerPort: 8081 }] : []),
       { name: 'internal', containerPort: 9090 },
     ]);
   });
 
   it.each(servicesOf(overlay))(
-    'leads %s to whom it calls: the edge to public listeners, others to internal ones',
+    'leads %s to whom it calls: the edge to public listeners, its console and others to internal ones',
     (name) => {
       const config = configOf(name, overlay);
       const addresses = Object.entries(config).filter(([key]) =>
@@ -129,7 +130,11 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
           ? [`${settings}_URL`, `http://${callee}:8080`]
           : [`${settings}_INTERNAL_URL`, `http://${callee}:9090`];
       });
-      expect(addresses.sort()).toEqual(expected.sort());
+      const console = (entryOf(name).consoleCalls ?? []).map((callee) => [
+        `${entryOf(callee).settings}_INTERNAL_URL`,
+        `http://${callee}:9090`,
+      ]);
+      expect(addresses.sort()).toEqual([...expected, ...console].sort());
     },
   );
 

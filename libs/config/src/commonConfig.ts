@@ -3,7 +3,7 @@ import { publicKeysSchema, signingKeySchema } from './internalKeys.ts';
 import { regionSchema } from './region.ts';
 import { serviceUrlSchema } from './sharedSettings.ts';
 
-const portSchema = z.coerce
+export const portSchema = z.coerce
   .number()
   .int('must be a port number')
   .min(1, 'must be a port from 1 to 65535')

@@ -8,6 +8,8 @@ interface ServiceEntry {
   settings: Uppercase<string>;
   /** The services that it calls: the edge their public listeners, the others their internal ones. */
   calls: readonly string[];
+  /** The services behind its console listener, which it calls at their internal ones. */
+  consoleCalls?: readonly string[];
   /** The callees without which it is not ready. */
   readyAfter?: readonly string[];
   /** Its Postgres database, and the role it works with. `owner` is the role that migrates it, where that is another. */
@@ -32,9 +34,10 @@ const LISTENERS = { public: 8080, internal: 9090 } as const;
 export const SERVICES = {
   edge: {
     scope: 'region',
-    listeners: LISTENERS,
+    listeners: { ...LISTENERS, console: 8081 },
     settings: 'EDGE',
     calls: ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'],
+    consoleCalls: ['auth'],
     redis: true,
   },
   auth: {
@@ -127,8 +130,9 @@ export const isEventLogService = (name: ServiceName): name is EventLogService =>
 export const EVENT_LOG_SERVICES = SERVICE_NAMES.filter(isEventLogService);
 export const INTERNAL_SERVICES = REGION_SERVICES.filter((name): name is InternalService => name !== 'edge');
 
-type Entry = Omit<ServiceEntry, 'calls' | 'readyAfter'> & {
+type Entry = Omit<ServiceEntry, 'calls' | 'consoleCalls' | 'readyAfter'> & {
   calls: readonly (InternalService | GlobalService)[];
+  consoleCalls?: readonly InternalService[];
   readyAfter?: readonly InternalService[];
 };
 /** A service's entry, by the face that all entries have. */

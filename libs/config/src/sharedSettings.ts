@@ -9,6 +9,15 @@ export const serviceSegmentSchema = z
 /** Base address of something that is asked over HTTP. */
 export const serviceUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an http(s) address' });
 
+/** Origin of the account layer's pages, as browsers know it. Plain http on `localhost` alone. */
+export const accountOriginSchema = z
+  .url({ protocol: /^https?$/, error: 'must be an http(s) address' })
+  .refine((url) => new URL(url).origin === url, 'must have neither path nor slash at its end')
+  .refine(
+    (url) => url.startsWith('https:') || new URL(url).hostname === 'localhost',
+    'must be https, but on localhost: browsers keep no session of another address',
+  );
+
 /** A Postgres database, with the role that a process works with. */
 export const databaseUrlSchema = z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// address' });
 

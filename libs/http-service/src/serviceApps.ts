@@ -8,12 +8,14 @@ import { createHealthRoutes, type ReadinessChecks } from './healthRoutes.ts';
 /** Routes, and how what their handlers throw is worded. */
 export type RouteTable = Pick<HttpAppOptions, 'routes' | 'toWireError'>;
 
-/** The routes of a service's two listeners. */
+/** The routes of a service's listeners. */
 export interface ServiceRoutes {
   /** The routes that the edge proxies to; the edge itself, which only passes on, listens in its own way. */
   public: RouteTable | RequestListener;
   /** The routes for the fleet and the operator. Health, readiness and metrics come with them. */
   internal: RouteTable;
+  /** The listener for browsers of one region, which the edge alone has. */
+  console?: { listener: RequestListener; port: number };
   /** Readiness checks, by the name of what has to be there: `GET /ready` names what is missing. */
   readinessChecks: ReadinessChecks;
 }

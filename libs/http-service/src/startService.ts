@@ -40,7 +40,7 @@ export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>,
 }
 
 /**
- * Runs a service as this process: settings, log, telemetry, what it opens, then its two listeners; told to stop, it drains them and closes
+ * Runs a service as this process: settings, log, telemetry, what it opens, then its listeners; told to stop, it drains them and closes
  * all that is open by then, in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard, or
  * something cannot be opened.
  */
@@ -85,9 +85,11 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       if (shutdown.isBegun) await shutdown.run('told to stop while it started');
     });
 
-    const { publicApp, internalApp } = createServiceApps(routes(opened), { log, telemetry });
+    const served = routes(opened);
+    const { publicApp, internalApp } = createServiceApps(served, { log, telemetry });
     const listeners = [
       await listen(publicApp, { host, port: config.PORT }),
+      ...(served.console ? [await listen(served.console.listener, { host, port: served.console.port })] : []),
       await listen(internalApp, { host, port: config.INTERNAL_PORT }),
     ];
     const ending = {

@@ -1,20 +1,17 @@
-import { sign, verify } from 'node:crypto';
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import { LRUCache } from 'lru-cache';
-import { expiryAfter, isInForce } from './expiry.ts';
+import { isInForce } from './expiry.ts';
+import { readSignedText, signText } from './signedText.ts';
 
 /** Header in which the edge vouches for the address a call came from. */
 export const CLIENT_ADDRESS_HEADER = 'x-turnpike-client';
-
-const toSigned = (claims: string): Buffer => Buffer.from(`client ${claims}`);
 
 /** The header's value for one call: `key id|address|expiry|signature`, valid for 30 s. */
 export function signClientAddress(
   address: string,
   { key, now = Date.now }: { key: SigningKey; now?: () => number },
 ): string {
-  const claims = `${key.id}|${address}|${expiryAfter(now())}`;
-  return `${claims}|${sign(null, toSigned(claims), key.privateKey).toString('base64url')}`;
+  return signText('client', address, { key, now });
 }
 
 /** Half of what a signed address is good for: whoever reads it has as much left. */
@@ -50,7 +47,7 @@ export function createClientAddressSigner({
 }
 
 /** Verified values, by the keys that verified them: the edge sends the same value for 15 s. */
-const verifiedBy = new WeakMap<PublicKey[], LRUCache<string, { address: string; expiresAt: number }>>();
+const verifiedBy = new WeakMap<PublicKey[], LRUCache<string, { text: string; expiresAt: number }>>();
 
 /** The client address that an edge vouched for, or undefined if none did. */
 export function verifyClientAddress(
@@ -60,19 +57,8 @@ export function verifyClientAddress(
   if (typeof value !== 'string' || value.length > 256) return undefined;
   const verified = verifiedBy.get(keys) ?? new LRUCache({ max: MAX_KEPT });
   verifiedBy.set(keys, verified);
-  const found = verified.get(value) ?? readClientAddress(value, keys);
+  const found = verified.get(value) ?? readSignedText('client', value, keys);
   if (!found) return undefined;
   verified.set(value, found);
-  return isInForce(found.expiresAt, now()) ? found.address : undefined;
-}
-
-function readClientAddress(value: string, keys: PublicKey[]): { address: string; expiresAt: number } | undefined {
-  const parts = value.split('|');
-  const [keyId, address, expiresAt, signature] = parts;
-  if (parts.length !== 4 || !address || !expiresAt || !signature) return undefined;
-  const key = keys.find(({ id, issuer }) => id === keyId && issuer.endsWith('/edge'));
-  if (!key) return undefined;
-  const claims = toSigned(`${keyId}|${address}|${expiresAt}`);
-  if (!verify(null, claims, key.publicKey, Buffer.from(signature, 'base64url'))) return undefined;
-  return { address, expiresAt: Number(expiresAt) };
+  return isInForce(found.expiresAt, now()) ? found.text : undefined;
 }

@@ -1,6 +1,8 @@
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import { jwtVerify, SignJWT } from 'jose';
+import { isInForce } from './expiry.ts';
+import { readSignedText, signText } from './signedText.ts';
 
 /** The service that signs console tokens, by the name that its keys bear. */
 const ISSUER = 'global/control-plane';
@@ -66,4 +68,25 @@ export async function verifyConsoleToken(
     workspaceId: String(workspace_id),
     role: String(role),
   };
+}
+
+/** Header in which the edge names the caller of a console route to the service behind. */
+export const CONSOLE_CALLER_HEADER = 'x-turnpike-console-caller';
+const MAX_HEADER_LENGTH = 2_048;
+
+/** Signs the header's value for one request, valid for 30 s. */
+export const signConsoleCaller = (
+  caller: ConsoleCaller,
+  { key, now = Date.now }: { key: SigningKey; now?: () => number },
+): string => signText('console', Buffer.from(JSON.stringify(caller)).toString('base64url'), { key, now });
+
+/** Returns the caller that an edge names in the header, or undefined if no edge signed it. */
+export function verifyConsoleCaller(
+  value: unknown,
+  { keys, now = Date.now }: { keys: PublicKey[]; now?: () => number },
+): ConsoleCaller | undefined {
+  if (typeof value !== 'string' || value.length > MAX_HEADER_LENGTH) return undefined;
+  const found = readSignedText('console', value, keys);
+  if (!found || !isInForce(found.expiresAt, now())) return undefined;
+  return JSON.parse(Buffer.from(found.text, 'base64url').toString()) as ConsoleCaller;
 }

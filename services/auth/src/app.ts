@@ -6,6 +6,8 @@ import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import type { NamedSecret } from '@turnpike/config/secrets';
+import { keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import { serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { authApi } from '@turnpike/internal-api/auth';
@@ -18,6 +20,7 @@ import type { Db } from './database/openDatabases.ts';
 import { findKey } from './keys/findKey.ts';
 import type { RouterClient } from './router/routerClient.ts';
 import { shareReads } from './router/shareReads.ts';
+import { createConsoleHandlers } from './routes/consoleHandlers.ts';
 import { getCredit } from './routes/getCredit.ts';
 import { getKey } from './routes/getKey.ts';
 import type { HandlerDependencies } from './routes/handlerDependencies.ts';
@@ -32,7 +35,7 @@ export interface AppDependencies extends Omit<HandlerDependencies, 'changing'> {
   lookUpsPerSecond: number;
   /** The clock of that limit, which only goes forward, in milliseconds; the machine's unless given. */
   now?: () => number;
-  /** Keys that the edge signs the client's address with. */
+  /** Keys that the edge signs the client's address and the caller of a console route with. */
   tokenKeys: PublicKey[];
   internalGuard: Guard;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
@@ -88,12 +91,19 @@ function listInternalRoutes(dependencies: AppDependencies): RouteTable {
     change(asked, res).finally(() => authenticator.forgetAll());
   return {
     toWireError: (error) => toInternalError(error, dependencies),
-    routes: serveApi(authApi, {
-      guard,
-      handlers: {
-        ...createKeyHandlers({ ...dependencies, changing }),
-        ...createWorkspaceHandlers({ ...dependencies, changing }),
-      },
-    }),
+    routes: [
+      ...serveApi(authApi, {
+        guard,
+        handlers: {
+          ...createKeyHandlers({ ...dependencies, changing }),
+          ...createWorkspaceHandlers({ ...dependencies, changing }),
+        },
+      }),
+      ...serveConsoleApi(keysConsoleApi, {
+        internalGuard: guard,
+        keys: dependencies.tokenKeys,
+        handlers: createConsoleHandlers({ ...dependencies, changing }),
+      }),
+    ],
   };
 }

@@ -1,5 +1,5 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { databaseUrlSchema } from '@turnpike/config/sharedSettings';
+import { accountOriginSchema, databaseUrlSchema } from '@turnpike/config/sharedSettings';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { providersSchema } from './identity/providers.ts';
@@ -9,13 +9,7 @@ export const configSchema = z.object({
   /** Postgres database of the account layer, with the role that owns nothing in it. */
   DATABASE_URL: databaseUrlSchema,
   /** The address of the account layer as browsers know it, without a path: `https://console.example.com`. Plain http on `localhost` alone. */
-  ACCOUNT_ORIGIN: z
-    .url({ protocol: /^https?$/, error: 'must be an http(s) address' })
-    .refine((url) => new URL(url).origin === url, 'must have neither path nor slash at its end')
-    .refine(
-      (url) => url.startsWith('https:') || new URL(url).hostname === 'localhost',
-      'must be https, but on localhost: browsers keep no session of another address',
-    ),
+  ACCOUNT_ORIGIN: accountOriginSchema,
   /** Proxies in front whose `X-Forwarded-For` counts. 0: the connection's own address is the client's. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /** The identity providers, as JSON: `[{"id", "name", "issuer", "client_id", "client_secret"}]`. None: people sign in by mailed links. */

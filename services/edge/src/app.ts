@@ -15,7 +15,7 @@ import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { type EdgeFault, toEdgeError } from './api/edgeError.ts';
 import { type ClientAddress, findClientAddress } from './flood/findClientAddress.ts';
-import { countHeaders, MAX_HEADERS, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
+import { isAmbiguous, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
 import { createNearestPathFinder } from './paths/findNearestPath.ts';
 import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
 import { createPathFinder, type ListedPath } from './paths/listedPaths.ts';
@@ -106,15 +106,4 @@ export function createApp(dependencies: AppDependencies): RequestListener {
       answer(res, requestId, { kind: 'unforeseen', wasSent: false });
     }
   };
-}
-
-/**
- * Whether two readers could read the headers differently (request smuggling): too many to keep, no host or two, codings beside
- * chunks. Only HTTP/1.0 has requests without a host.
- */
-function isAmbiguous(req: IncomingMessage): boolean {
-  const hosts = countHeaders(req, 'host');
-  const hasClearHost = hosts === 1 || (hosts === 0 && req.httpVersion === '1.0');
-  const { 'transfer-encoding': coding = 'chunked' } = req.headers;
-  return req.rawHeaders.length / 2 > MAX_HEADERS || !hasClearHost || coding.toLowerCase() !== 'chunked';
 }

@@ -1,8 +1,10 @@
-import { regionConfig } from '@turnpike/config/commonConfig';
+import { portSchema, regionConfig } from '@turnpike/config/commonConfig';
 import {
+  accountOriginSchema,
   imagesTimeoutMsSchema,
   redisUrlSchema,
   serviceSegmentSchema,
+  serviceUrlSchema,
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
 } from '@turnpike/config/sharedSettings';
@@ -23,6 +25,12 @@ export const configSchema = z.object({
   MEDIA_URL: proxiedUrlSchema,
   /** The ledger's public listener. */
   LEDGER_URL: proxiedUrlSchema,
+  /** Listener for browsers: the console host of the region. The edge serves nothing of the API there. */
+  CONSOLE_PORT: portSchema,
+  /** The one origin whose pages may call the console host: `ACCOUNT_ORIGIN` of the control plane. */
+  CONSOLE_ALLOWED_ORIGIN: accountOriginSchema,
+  /** Auth's internal listener, for the console host. */
+  AUTH_INTERNAL_URL: serviceUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /**

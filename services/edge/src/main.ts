@@ -3,13 +3,14 @@ import { startService } from '@turnpike/http-service/startService';
 import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
+import { createConsole } from './console/createConsole.ts';
 import { createFloodThrottle } from './flood/createFloodThrottle.ts';
 import { createUpstreamProxies } from './proxy/createUpstreamProxies.ts';
 
 startService({
   name: 'edge',
   schema: configSchema,
-  async open({ config, log, telemetry, shutdown }) {
+  async open({ config, log, telemetry, shutdown, internalHeaders }) {
     const proxies = createUpstreamProxies(config, { log });
     shutdown.defer('connections to services', () => {
       for (const proxy of Object.values(proxies)) proxy.close();
@@ -20,17 +21,31 @@ startService({
     });
     const sharing = shareThrottles({ flood: floodThrottle }, { urls: config.REDIS_URL, log, meter: telemetry.meter });
     shutdown.defer('shared limits', () => sharing.close());
-    return createApp({
+    const common = {
       log,
       telemetry,
-      proxies,
       signingKey: config.INTERNAL_SIGNING_KEY,
       trustedHops: config.TRUSTED_HOPS,
       floodThrottle,
-      serviceSegment: config.SERVICE_SEGMENT,
+    };
+    const app = createApp({ ...common, proxies, serviceSegment: config.SERVICE_SEGMENT });
+    const { listener, close } = createConsole({
+      ...common,
+      region: config.REGION,
+      allowedOrigin: config.CONSOLE_ALLOWED_ORIGIN,
+      urls: { auth: config.AUTH_INTERNAL_URL },
+      publicKeys: config.INTERNAL_PUBLIC_KEYS,
+      internalHeaders,
     });
+    shutdown.defer('connections of the console host', close);
+    return { app, console: { listener, port: config.CONSOLE_PORT } };
   },
   // Nobody of the fleet asks the edge for anything.
-  routes: (app) => ({ public: app, internal: { routes: [], toWireError: () => undefined }, readinessChecks: {} }),
+  routes: ({ app, console }) => ({
+    public: app,
+    console,
+    internal: { routes: [], toWireError: () => undefined },
+    readinessChecks: {},
+  }),
   longestAnswerMs: toLongestCallMs,
 });

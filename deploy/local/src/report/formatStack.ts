@@ -33,6 +33,7 @@ export function formatStack(running: RunningStack, { stateDir, heading }: Report
     heading('Accounts'),
     formatTable([
       ['dashboard', running.stack.account.origin, 'organizations, members, workspaces; its API is below /account'],
+      ['console host', us.console_url, 'keys of region us, for the pages of the account layer'],
       ['sign-in pages', running.stack.account.identity_provider_url, 'Ada, Ben and Cleo: one click, no password'],
       ['mails', running.stack.account.mail_catcher_url, 'every mail of this stack ends here'],
     ]),

@@ -1,3 +1,5 @@
+import { keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import { createConsoleFaultWording } from '@turnpike/console-api/transport/serveConsoleApi';
 import { authApi } from '@turnpike/internal-api/auth';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import {
@@ -15,10 +17,13 @@ export const toPublicError = (error: unknown, options: AuthErrorOptions): WireEr
   findWording(error, [toKeyError, (fault: GuardFault) => toServiceGuardError(fault, options)]);
 
 const wordFault = createFaultWording(authApi);
+const wordConsoleFault = createConsoleFaultWording(keysConsoleApi);
 
 /** Words what a handler of the internal listener threw. Undefined for what nobody foresaw. */
 export const toInternalError = (error: unknown, options: AuthErrorOptions): WireError | undefined =>
-  findWording(error, [(fault: GuardFault) => toServiceGuardError(fault, options)]) ?? wordFault(error);
+  findWording(error, [(fault: GuardFault) => toServiceGuardError(fault, options)]) ??
+  wordFault(error) ??
+  wordConsoleFault(error);
 
 function toKeyError(fault: SpendFault | Extract<AuthFault, { kind: 'auth_unavailable' }>): WireError {
   switch (fault.kind) {

@@ -103,7 +103,7 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
   };
 }
 
-const toPage = (keys: KeyDetails[]) => ({
+export const toPage = (keys: KeyDetails[]) => ({
   keys: keys.map(toKeyDetailsBody),
   next_after: toNextAfter(keys.map(({ keyId }) => keyId)),
 });

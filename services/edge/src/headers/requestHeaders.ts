@@ -18,7 +18,7 @@ const PASSED_ON = [
 ] as const;
 
 /** Most headers of a request; none that is meant for this API has nearly as many. */
-export const MAX_HEADERS = 99;
+const MAX_HEADERS = 99;
 
 /** A client's headers as they are passed on: lines that end with CRLF. What the edge says about the call is for the edge to add. */
 export function toUpstreamHeaders(req: IncomingMessage): string {
@@ -49,4 +49,15 @@ export function countHeaders({ rawHeaders }: IncomingMessage, name: string): num
     if (header.length === name.length && header.toLowerCase() === name) count += 1;
   }
   return count;
+}
+
+/**
+ * Whether two readers could read the headers differently (request smuggling): too many to keep, no host or two, codings beside
+ * chunks. Only HTTP/1.0 has requests without a host.
+ */
+export function isAmbiguous(req: IncomingMessage): boolean {
+  const hosts = countHeaders(req, 'host');
+  const hasClearHost = hosts === 1 || (hosts === 0 && req.httpVersion === '1.0');
+  const { 'transfer-encoding': coding = 'chunked' } = req.headers;
+  return req.rawHeaders.length / 2 > MAX_HEADERS || !hasClearHost || coding.toLowerCase() !== 'chunked';
 }

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type ConsoleRoute, keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import { hasRight, ROLES } from '@turnpike/console-api/roles';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
+import { CONSOLE_CALLER_HEADER, type ConsoleCaller, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { putAWorkspace, registerAKey } from './builders.ts';
+import { type Answer, fleet, startAuth, type TestAuth } from './startAuth.ts';
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await startAuth();
+});
+afterAll(() => auth.stop());
+
+const MEMBER: ConsoleCaller = { userId: 'u1', organizationId: 'o1', workspaceId: 'ws_none', role: 'developer' };
+
+/** Calls a console route as the edge does, or with the headers given over those of the edge. */
+async function call(
+  { method, path }: ConsoleRoute,
+  {
+    member = {},
+    params = {},
+    body,
+    headers = {},
+  }: {
+    member?: Partial<ConsoleCaller>;
+    params?: Record<string, string>;
+    body?: object;
+    headers?: Record<string, string>;
+  } = {},
+): Promise<Answer> {
+  const issue = createTokenIssuer({ key: fleet.keyOf('edge') });
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? 'none');
+  return auth.callInternal(method, filled, method === 'GET' ? undefined : body, {
+    ...(await issue('auth', `${method} ${path}`)),
+    [CONSOLE_CALLER_HEADER]: signConsoleCaller({ ...MEMBER, ...member }, { key: fleet.keyOf('edge') }),
+    ...headers,
+  });
+}
+
+const { listKeys } = keysConsoleApi.routes;
+
+describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name, route) => {
+  it.each(ROLES)('lets the role %s in by its rights', async (role) => {
+    const { body } = await call(route, { member: { role }, body: {} });
+    expect(body.error === 'right_missing').toBe(!hasRight(role, route.right));
+  });
+
+  it('lets in no role that there is not', async () => {
+    expect(await call(route, { member: { role: 'root' }, body: {} })).toMatchObject({
+      status: 403,
+      body: { error: 'right_missing' },
+    });
+  });
+
+  it('lets in none whom no edge of this region names', async () => {
+    const names = [
+      '',
+      'us/edge:k1|e30|9999999999999|c2lnbmVk',
+      signConsoleCaller(MEMBER, { key: fleet.keyOf('auth') }),
+      signConsoleCaller(MEMBER, { key: aFleet().keyOf('edge') }),
+      signConsoleCaller(MEMBER, { key: fleet.keyOf('edge'), now: () => Date.now() - 6 * 60_000 }),
+    ];
+    for (const name of names)
+      expect(await call(route, { headers: { [CONSOLE_CALLER_HEADER]: name }, body: {} })).toMatchObject({
+        status: 401,
+        body: { error: 'no_console_caller' },
+      });
+  });
+
+  it('serves the edge alone', async () => {
+    const pattern = `${route.method} ${route.path}`;
+    for (const service of ['operator', 'catalog']) {
+      const headers = await createTokenIssuer({ key: fleet.keyOf(service) })('auth', pattern);
+      expect((await call(route, { headers: headers as Record<string, string>, body: {} })).status).toBe(403);
+    }
+  });
+});
+
+it('lists the keys of the workspace in the token, and none of another', async () => {
+  const { workspaceId, keyId, apiKey } = await registerAKey(auth, { name: 'Mine', max_budget_nano_usd: '7' });
+  await registerAKey(auth);
+  const { status, body } = await call(listKeys, { member: { workspaceId } });
+  expect(status).toBe(200);
+  expect(body.keys).toMatchObject([
+    { key_id: keyId, name: 'Mine', last_four: apiKey.slice(-4), status: 'active', max_budget_nano_usd: '7' },
+  ]);
+  expect(JSON.stringify(body)).not.toContain('hash');
+  const empty = await putAWorkspace(auth);
+  expect((await call(listKeys, { member: { workspaceId: empty.workspaceId } })).body.keys).toEqual([]);
+});

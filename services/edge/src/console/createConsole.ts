@@ -1,0 +1,240 @@
+import { Agent, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
+import type { Region } from '@turnpike/config/region';
+import { CONSOLE_APIS, type ConsoleRoute, type ConsoleService } from '@turnpike/console-api/consoleApi';
+import { toInternalError } from '@turnpike/http-service/createHttpApp';
+import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
+import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import { sendWireError } from '@turnpike/http-service/sendWireError';
+import {
+  CONSOLE_CALLER_HEADER,
+  type ConsoleCaller,
+  signConsoleCaller,
+  verifyConsoleToken,
+} from '@turnpike/internal-auth/consoleToken';
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { REQUEST_ID_HEADER, retryAfter } from '@turnpike/public-api/headers';
+import { flat, type WireError } from '@turnpike/public-api/wireError';
+import type { Throttle } from '@turnpike/request-throttle/createThrottle';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import { createProxyMiddleware } from 'http-proxy-middleware';
+import { findClientAddress } from '../flood/findClientAddress.ts';
+import { countHeaders, isAmbiguous } from '../headers/requestHeaders.ts';
+
+export interface ConsoleDependencies {
+  log: Logger;
+  telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
+  region: Region;
+  /** The one origin whose pages may call the console host. */
+  allowedOrigin: string;
+  /** The internal listener of each service behind. */
+  urls: Record<ConsoleService, string>;
+  /** Public keys, the control plane's among them. */
+  publicKeys: PublicKey[];
+  signingKey: SigningKey;
+  internalHeaders: InternalHeaders;
+  trustedHops: number;
+  floodThrottle: Pick<Throttle, 'takeRequest'>;
+}
+
+/** The only headers of a browser that the services behind read. */
+const PASSED_ON = ['accept', 'content-length', 'content-type', 'transfer-encoding'] as const;
+/** The only headers of a service's answer that browsers see, beside those of the edge. */
+const SHOWN = ['content-length', 'content-type', 'retry-after', 'x-error-message', 'x-error-param'];
+/** The longest silence of a service behind, ms. */
+const PROXY_TIMEOUT_MS = 10_000;
+/** No cache keeps an answer, and no page shows it in a frame. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  vary: 'origin',
+};
+const BEARER = /^Bearer ([\w.-]{1,2048})$/i;
+
+const REFUSALS = {
+  malformed: flat(400, 'malformed_request', { message: 'The request is not well-formed HTTP.' }),
+  noToken: flat(401, 'invalid_console_token', {
+    message: 'The console token is missing, has expired, or is of another region. Get a new one.',
+  }),
+  foreignOrigin: flat(403, 'foreign_origin', { message: 'This host serves the pages of the account layer alone.' }),
+  notFound: flat(404, 'not_found', { message: 'There is nothing at this path.' }),
+  unavailable: flat(
+    503,
+    'service_unavailable',
+    { message: 'The service does not answer. Retry in 1 s.' },
+    retryAfter(1),
+  ),
+};
+
+interface ListedRoute {
+  method: ConsoleRoute['method'];
+  /** Method and path, as the service behind declares it. */
+  route: string;
+  pattern: RegExp;
+  service: ConsoleService;
+}
+
+/** The routes, each with a pattern for the raw path. A pattern matches no dot, no percent sign and no empty segment. */
+const ROUTES = CONSOLE_APIS.flatMap(({ service, routes }) =>
+  Object.values<ConsoleRoute>(routes).map(
+    ({ method, path }): ListedRoute => ({
+      method,
+      route: `${method} ${path}`,
+      pattern: new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`),
+      service,
+    }),
+  ),
+);
+
+/**
+ * Makes the console host of a region, for browsers with a console token. A service behind reads the caller from one signed header.
+ * Nothing else of the browser reaches it but the body and what describes the body.
+ */
+export function createConsole(dependencies: ConsoleDependencies): { listener: RequestListener; close(): void } {
+  const { log, telemetry, allowedOrigin, trustedHops, floodThrottle } = dependencies;
+  const metrics = createRequestMetrics(telemetry.meter);
+  const agent = new Agent({ keepAlive: true });
+  const proxies = new Map(
+    CONSOLE_APIS.map(({ service }) => [service, createProxy(service, { agent, ...dependencies })]),
+  );
+
+  /** Returns the refusal of a request, or undefined once it is answered or passed on. */
+  async function answer(req: IncomingMessage, res: ServerResponse, requestId: string): Promise<WireError | undefined> {
+    const isAllowedOrigin = req.headers.origin === allowedOrigin;
+    if (isAllowedOrigin) allowOrigin(res, allowedOrigin);
+    const { isAllowed, waitMs } = floodThrottle.takeRequest(findClientAddress(req, trustedHops).block);
+    if (!isAllowed) return toFloodRefusal(waitMs);
+    if (isAmbiguous(req)) return REFUSALS.malformed;
+    if (!isAllowedOrigin) return REFUSALS.foreignOrigin;
+
+    const [path = ''] = req.url?.split('?', 1) ?? [];
+    const listed = ROUTES.filter(({ pattern }) => pattern.test(path));
+    if (listed.length === 0) return REFUSALS.notFound;
+    if (req.method === 'OPTIONS') return void answerPreflight(res, listed);
+    const called = listed.find(({ method }) => method === req.method);
+    if (!called) return toMethodRefusal(listed);
+    const caller = await findCaller(req, dependencies);
+    if (!caller) return REFUSALS.noToken;
+
+    const span = telemetry.tracer.startTrace(called.route);
+    enterRoute(res, { route: called.route, span });
+    await nameCaller(req, { called, caller, requestId, ...dependencies });
+    if (span.traceparent !== undefined) req.headers.traceparent = span.traceparent;
+    // The proxy answers for its failures itself.
+    await proxies.get(called.service)?.(req, res, () => undefined);
+    return undefined;
+  }
+
+  return {
+    async listener(req, res) {
+      const requestId = newUuidV7();
+      observeRequest(res, metrics);
+      for (const [name, value] of Object.entries({ ...HEADERS, [REQUEST_ID_HEADER]: requestId }))
+        res.setHeader(name, value);
+      try {
+        const refusal = await answer(req, res, requestId);
+        if (refusal) sendWireError(res, refusal);
+      } catch (error) {
+        log.error({ err: error, requestId, route: routeOf(res) }, 'request failed');
+        sendWireError(res, toInternalError());
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Never with credentials: a browser sends no cookie here. */
+function allowOrigin(res: ServerResponse, origin: string): void {
+  res.setHeader('access-control-allow-origin', origin);
+  res.setHeader('access-control-expose-headers', `${REQUEST_ID_HEADER}, retry-after`);
+}
+
+const listMethods = (listed: ListedRoute[]): string => listed.map(({ method }) => method).join(', ');
+
+function answerPreflight(res: ServerResponse, listed: ListedRoute[]): void {
+  res.writeHead(204, {
+    'access-control-allow-methods': listMethods(listed),
+    'access-control-allow-headers': 'authorization, content-type',
+    'access-control-max-age': '600',
+  });
+  res.end();
+}
+
+function toFloodRefusal(waitMs: number): WireError {
+  const seconds = Math.ceil(waitMs / 1_000);
+  return flat(429, 'too_many_requests', { message: `Too many requests. Retry in ${seconds} s.` }, retryAfter(seconds));
+}
+
+function toMethodRefusal(listed: ListedRoute[]): WireError {
+  const allow = listMethods(listed);
+  return flat(405, 'method_not_allowed', { message: `This path takes ${allow}.` }, { allow });
+}
+
+/** Returns the caller that the token of a request names, or undefined without a valid token. */
+async function findCaller(
+  req: IncomingMessage,
+  { region, publicKeys: keys }: Pick<ConsoleDependencies, 'region' | 'publicKeys'>,
+): Promise<ConsoleCaller | undefined> {
+  const [, token] = BEARER.exec(req.headers.authorization ?? '') ?? [];
+  if (token === undefined || countHeaders(req, 'authorization') > 1) return undefined;
+  return verifyConsoleToken(token, { region, keys, now: new Date() }).catch(() => undefined);
+}
+
+/**
+ * Replaces the headers of a request by those that the service behind reads. The proxy copies `req.headers`, and its own hook for
+ * headers does not run for a request with `Expect`.
+ */
+async function nameCaller(
+  req: IncomingMessage,
+  {
+    called,
+    caller,
+    requestId,
+    internalHeaders,
+    signingKey: key,
+  }: { called: ListedRoute; caller: ConsoleCaller; requestId: string } & Pick<
+    ConsoleDependencies,
+    'internalHeaders' | 'signingKey'
+  >,
+): Promise<void> {
+  const passed = PASSED_ON.flatMap((name) => {
+    const value = req.headers[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  req.headers = {
+    ...Object.fromEntries(passed),
+    ...(await internalHeaders(called.service, called.route)),
+    [CONSOLE_CALLER_HEADER]: signConsoleCaller(caller, { key }),
+    [REQUEST_ID_HEADER]: requestId,
+  };
+}
+
+function createProxy(
+  service: ConsoleService,
+  { agent, urls, log }: { agent: Agent } & Pick<ConsoleDependencies, 'urls' | 'log'>,
+) {
+  return createProxyMiddleware<IncomingMessage, ServerResponse>({
+    target: urls[service],
+    agent,
+    xfwd: false,
+    // Its option `timeout` would add a listener to the browser's connection at every request.
+    proxyTimeout: PROXY_TIMEOUT_MS,
+    // The proxy would copy every header, and write `Connection: keep-alive` over that of a listener that ends.
+    selfHandleResponse: true,
+    on: {
+      proxyRes(answer, _req, res) {
+        const shown = Object.entries(answer.headers).filter(([name]) => SHOWN.includes(name));
+        res.writeHead(answer.statusCode ?? 502, Object.fromEntries(shown));
+        answer.pipe(res);
+      },
+      error(error, _req, res) {
+        if (!('writeHead' in res) || res.destroyed || res.writableEnded) return;
+        log.warn({ err: error, service, route: routeOf(res) }, 'a console request could not be passed on');
+        sendWireError(res, REFUSALS.unavailable);
+      },
+    },
+  });
+}

@@ -1,0 +1,304 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Region } from '@turnpike/config/region';
+import { listen } from '@turnpike/http-service/listen';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
+import {
+  CONSOLE_CALLER_HEADER,
+  type ConsoleCaller,
+  signConsoleCaller,
+  signConsoleToken,
+  verifyConsoleCaller,
+} from '@turnpike/internal-auth/consoleToken';
+import { createTokenIssuer, createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { SignJWT } from 'jose';
+import { createConsole } from '../src/console/createConsole.ts';
+import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';
+import { sendTarget } from './sendRaw.ts';
+import { startEdge } from './startEdge.ts';
+
+const ORIGIN = 'https://console.example';
+const fleet = aFleet('us');
+const global = aFleet('global');
+const controlPlane = global.keyOf('control-plane');
+const publicKeys = [...fleet.publicKeys, ...global.publicKeys];
+const CALLER: ConsoleCaller = { userId: 'u1', organizationId: 'o1', workspaceId: 'ws_1', role: 'developer' };
+
+const received: IncomingMessage[] = [];
+const OK: RequestListener = (_req, res) => {
+  res.setHeader('Content-Type', 'application/json');
+  res.setHeader('Set-Cookie', 'a=b');
+  res.setHeader('Access-Control-Allow-Origin', '*');
+  res.setHeader('Access-Control-Allow-Credentials', 'true');
+  res.setHeader('Server', 'auth');
+  res.end('{"keys":[]}');
+};
+let respond = OK;
+let auth: Server;
+const stops: (() => void)[] = [];
+
+async function startConsole(authPort: number, burst = 1_000): Promise<number> {
+  const { listener, close } = createConsole({
+    log: aSilentLogger(),
+    telemetry: noTelemetry,
+    region: 'us',
+    allowedOrigin: ORIGIN,
+    urls: { auth: `http://127.0.0.1:${authPort}` },
+    publicKeys,
+    signingKey: fleet.keyOf('edge'),
+    internalHeaders: createTokenIssuer({ key: fleet.keyOf('edge') }),
+    trustedHops: 0,
+    floodThrottle: createFloodThrottle({ requestsPerMinute: 6_000, burst }),
+  });
+  const server = await listen(listener, { host: '127.0.0.1', port: 0 });
+  stops.push(() => {
+    server.close();
+    server.closeAllConnections();
+    close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+let port: number;
+beforeAll(async () => {
+  auth = createServer((req, res) => {
+    received.push(req);
+    respond(req, res);
+  });
+  await new Promise<void>((resolve) => auth.listen(0, '127.0.0.1', resolve));
+  port = await startConsole((auth.address() as AddressInfo).port);
+});
+beforeEach(() => {
+  received.length = 0;
+  respond = OK;
+});
+afterAll(() => {
+  for (const stop of stops) stop();
+  auth.close();
+  auth.closeAllConnections();
+});
+
+const aToken = async ({ region = 'us' as Region, key = controlPlane, agoMs = 0 } = {}): Promise<string> =>
+  (await signConsoleToken(CALLER, { region, key, now: new Date(Date.now() - agoMs) })).token;
+
+/** Signs a token that is a console token but for what is given. */
+function aSpecialToken({
+  typ = 'console+jwt',
+  kid = controlPlane.id,
+  seconds = 300,
+  agoSeconds = 0,
+} = {}): Promise<string> {
+  const now = Math.floor(Date.now() / 1_000) - agoSeconds;
+  return new SignJWT({ organization_id: 'o1', workspace_id: 'ws_1', role: 'owner' })
+    .setProtectedHeader({ alg: 'EdDSA', kid, typ })
+    .setIssuer('global/control-plane')
+    .setAudience('console:us')
+    .setSubject('u1')
+    .setIssuedAt(now)
+    .setExpirationTime(now + seconds)
+    .sign(controlPlane.privateKey);
+}
+
+interface Request {
+  method?: string;
+  target?: string;
+  origin?: string | undefined;
+  authorization?: string | undefined;
+  headers?: string[];
+}
+
+async function ask(request: Request = {}, at = port) {
+  const { method = 'GET', target = '/console/keys', headers = [] } = request;
+  const origin = 'origin' in request ? request.origin : ORIGIN;
+  const authorization = 'authorization' in request ? request.authorization : `Bearer ${await aToken()}`;
+  const own = [
+    ...(origin === undefined ? [] : [`Origin: ${origin}`]),
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
+  ];
+  const { status, head, body } = await sendTarget(at, { method, target, headers: [...own, ...headers] });
+  return { status, head: head.toLowerCase(), error: /^\{"error":"(\w+)"/.exec(body)?.[1], body };
+}
+
+it('passes a request on with its caller in one signed header, and answers the allowed origin', async () => {
+  const { status, head, body } = await ask({ target: '/console/keys?after=key_1' });
+  expect([status, body]).toEqual([200, '{"keys":[]}']);
+  expect(head).toContain(`access-control-allow-origin: ${ORIGIN}\r\n`);
+  for (const absent of ['set-cookie', 'access-control-allow-credentials', 'allow-origin: *', 'server:'])
+    expect(head).not.toContain(absent);
+  const [req] = received;
+  expect(req?.url).toBe('/console/keys?after=key_1');
+  expect(verifyConsoleCaller(req?.headers[CONSOLE_CALLER_HEADER], { keys: fleet.publicKeys })).toEqual(CALLER);
+  const verify = createTokenVerifier({ audience: 'us/auth', keys: fleet.publicKeys });
+  expect(await verify(req?.headers[INTERNAL_TOKEN_HEADER], 'GET /console/keys')).toMatchObject({ service: 'edge' });
+});
+
+describe('401 for', () => {
+  it.each<[string, () => Promise<string | undefined>]>([
+    ['no token', async () => undefined],
+    ['no scheme', () => aToken()],
+    ['a token of another region', async () => `Bearer ${await aToken({ region: 'eu' })}`],
+    ['a token that has expired', async () => `Bearer ${await aToken({ agoMs: 6 * 60_000 + 1_000 })}`],
+    [
+      'a token for an hour, 7 minutes old',
+      async () => `Bearer ${await aSpecialToken({ agoSeconds: 420, seconds: 3_600 })}`,
+    ],
+    ['a token of another kind', async () => `Bearer ${await aSpecialToken({ typ: 'turnpike-internal+jwt' })}`],
+    ['a token without a kind', async () => `Bearer ${await aSpecialToken({ typ: 'JWT' })}`],
+    [
+      'a token whose key is that of the edge',
+      async () => `Bearer ${await aSpecialToken({ kid: fleet.keyOf('edge').id })}`,
+    ],
+    ['a token that the edge signed', async () => `Bearer ${await aToken({ key: fleet.keyOf('edge') })}`],
+    ['an API key', async () => 'Bearer sk-0123456789'],
+  ])('%s', async (_case, authorization) => {
+    const answer = await ask({ authorization: await authorization() });
+    expect([answer.status, answer.error]).toEqual([401, 'invalid_console_token']);
+    expect(received).toEqual([]);
+  });
+
+  it('two tokens', async () => {
+    expect((await ask({ headers: [`Authorization: Bearer ${await aToken()}`] })).status).toBe(401);
+  });
+});
+
+it.each([
+  undefined,
+  'null',
+  'https://evil.example',
+  `${ORIGIN}.evil.example`,
+  'http://console.example',
+  `${ORIGIN}, ${ORIGIN}`,
+])('refuses the origin %s', async (origin) => {
+  for (const method of ['GET', 'OPTIONS']) {
+    const { status, error, head } = await ask({ origin, method });
+    expect([status, error]).toEqual([403, 'foreign_origin']);
+    expect(head).not.toContain('access-control');
+  }
+  expect(received).toEqual([]);
+});
+
+it('answers a preflight without a token, and allows no credentials', async () => {
+  const headers = ['Access-Control-Request-Method: GET', 'Access-Control-Request-Headers: authorization'];
+  const { status, head } = await ask({ method: 'OPTIONS', authorization: undefined, headers });
+  expect(status).toBe(204);
+  expect(head).toContain(`access-control-allow-origin: ${ORIGIN}`);
+  expect(head).toContain('access-control-allow-headers: authorization, content-type');
+  expect(head).not.toContain('credentials');
+  expect(received).toEqual([]);
+});
+
+it.each([
+  '/',
+  '/console',
+  '/console/',
+  '/console/keys/',
+  '//console/keys',
+  '/console//keys',
+  '/CONSOLE/keys',
+  '/console/./keys',
+  '/console/x/../keys',
+  '/console/%2e%2e/internal/keys',
+  '/console%2fkeys',
+  '/console/keys%2f..%2finternal',
+  '/console/keys;x',
+  '/console/keys#x',
+  'http://auth/console/keys',
+  '/internal/keys',
+  '/internal/keys/verify',
+  '/health',
+  '/metrics',
+  '/v1/models',
+  '/v1/svc/key',
+])('404 for the path %s', async (target) => {
+  const answer = await ask({ target });
+  expect([answer.status, answer.error]).toEqual([404, 'not_found']);
+  expect(received).toEqual([]);
+});
+
+it('405 for a method that the path does not have', async () => {
+  const answer = await ask({ method: 'TRACE' });
+  expect([answer.status, answer.error]).toEqual([405, 'method_not_allowed']);
+  expect(answer.head).toContain('allow: get');
+});
+
+// The proxy skips its hook for headers where a request expects something.
+it.each([[[]], [['Expect: 100-continue']], [['Connection: keep-alive, X-Turnpike-Console-Caller']]])(
+  'replaces headers that only the edge may set, beside %j',
+  async (beside) => {
+    const foreign = { ...CALLER, workspaceId: 'ws_other' };
+    const forged = [
+      `X-Turnpike-Console-Caller: ${signConsoleCaller(foreign, { key: aFleet('us').keyOf('edge') })}`,
+      'X-Turnpike-Internal: forged',
+      'X-Turnpike-Client: forged',
+      'X-Request-Id: forged',
+      'X-Forwarded-For: 1.2.3.4',
+      'Forwarded: for=1.2.3.4',
+      'Cookie: session=1',
+      'TE: trailers',
+      'Traceparent: 00-forged',
+    ];
+    expect([100, 200]).toContain((await ask({ headers: [...forged, ...beside] })).status);
+    expect(received).toHaveLength(1);
+    const headers = received[0]?.headers ?? {};
+    expect(JSON.stringify(headers)).not.toMatch(/forged|1\.2\.3\.4|session=1|trailers/);
+    expect(verifyConsoleCaller(headers[CONSOLE_CALLER_HEADER], { keys: fleet.publicKeys })).toEqual(CALLER);
+    expect(headers).not.toHaveProperty('authorization');
+    expect(headers).not.toHaveProperty('origin');
+  },
+);
+
+it('answers 503 where the service behind is away, and cuts an answer that breaks off', async () => {
+  const dead = await startConsole(await findFreePort());
+  const answer = await ask({}, dead);
+  expect([answer.status, answer.error]).toEqual([503, 'service_unavailable']);
+  expect(answer.head).toContain(`access-control-allow-origin: ${ORIGIN}`);
+  respond = (req) => req.socket.destroy();
+  expect((await ask()).status).toBe(503);
+  respond = (_req, res) => {
+    res.writeHead(200, { 'content-length': '100' });
+    res.write('{');
+    setImmediate(() => res.destroy());
+  };
+  expect((await ask()).body.length).toBeLessThan(100);
+});
+
+it('keeps its connections to a service, and adds no listener to that of the browser at each request', async () => {
+  const warnings: string[] = [];
+  const note = (warning: Error) => void warnings.push(warning.name);
+  process.on('warning', note);
+  const authorization = `Bearer ${await aToken()}`;
+  for (let request = 0; request < 30; request += 1) {
+    const response = await fetch(`http://127.0.0.1:${port}/console/keys`, {
+      headers: { origin: ORIGIN, authorization },
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+  }
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
+  expect(new Set(received.map(({ socket }) => socket.remotePort)).size).toBeLessThan(5);
+});
+
+it('sheds a flood before it looks at a token', async () => {
+  const limited = await startConsole(1, 2);
+  const statuses = [];
+  for (let request = 0; request < 4; request += 1)
+    statuses.push((await ask({ authorization: undefined }, limited)).status);
+  expect(statuses).toEqual([401, 401, 429, 429]);
+});
+
+it('has nothing on the host of the API, which sends no header of CORS', async () => {
+  const edge = await startEdge();
+  for (const method of ['GET', 'OPTIONS'])
+    for (const target of ['/console/keys', '/v1/models']) {
+      const { status, head } = await ask({ method, target }, edge.port);
+      expect(head).not.toContain('access-control');
+      if (target === '/console/keys') expect(status).toBe(404);
+    }
+  expect(edge.received.filter(({ req }) => req.url?.startsWith('/console'))).toEqual([]);
+  await edge.stop();
+});
