@@ -1,4 +1,4 @@
-/** What the protocol stands on. Without one of them an invariant breaks: model.test.ts has the shortest trace's length. */
+/** What the protocol stands on. Without one of them an invariant breaks: model.deep.test.ts has the shortest trace's length. */
 export const RULES = {
   ID: 'absorb carries the id of the Redis from which it read the pending calls, before the ledger is asked; another Redis refuses it',
   NEWER: 'only newer sums replace sums',
