@@ -14,6 +14,8 @@ export interface Conditions {
   isUserVerified: boolean;
   /** The count of uses that the authenticator states; unset: one more than before. */
   counter?: number;
+  /** The id of a new passkey; unset: a random one. */
+  credentialId?: Uint8Array;
 }
 
 interface Held {
@@ -34,7 +36,8 @@ export class SoftAuthenticator {
   /** Does what `navigator.credentials.create` does. */
   // biome-ignore lint/suspicious/noExplicitAny: the options are those that the service sends
   create({ challenge, user }: any, conditions: Partial<Conditions> = {}) {
-    const { origin, relyingParty, isUserVerified, counter = 0 } = { ...this.#conditions, ...conditions };
+    const all = { counter: 0, credentialId: randomBytes(32), ...this.#conditions, ...conditions };
+    const { origin, relyingParty, isUserVerified, counter, credentialId } = all;
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
     const coordinateOf = (text: string) => new Uint8Array(Buffer.from(text, 'base64url'));
@@ -47,7 +50,6 @@ export class SoftAuthenticator {
         [-3, coordinateOf(y)],
       ]) as Parameters<typeof isoCBOR.encode>[0],
     );
-    const credentialId = randomBytes(32);
     const id = toBase64Url(credentialId);
     this.#held.set(id, { privateKey, userHandle: user.id, counter });
     const authenticatorData = Buffer.concat([

@@ -82,14 +82,15 @@ export async function addPasskey(
     await lockUser(tx, userId);
     if ((await tx.passkey.count({ where: { userId } })) >= MAX_PASSKEYS)
       throw new ApiError({ kind: 'too_many_passkeys' });
+    const passkeyId = `pk_${newUuidV7()}`;
     // An authenticator makes an id anew for each passkey, so that one that is known was sent by an attacker.
-    if (await tx.passkey.findUnique({ where: { credentialId } })) throw refused();
-    const row = await tx.passkey.create({
-      data: { passkeyId: `pk_${newUuidV7()}`, credentialId, userId, name, ...key },
+    const { count } = await tx.passkey.createMany({
+      data: [{ passkeyId, credentialId, userId, name, ...key }],
+      skipDuplicates: true,
     });
-    const target = row.passkeyId;
-    await writeAudit(tx, origin, { actor: userId, action: 'passkey.added', target, after: { name } });
-    return toBody(row);
+    if (count === 0) throw refused();
+    await writeAudit(tx, origin, { actor: userId, action: 'passkey.added', target: passkeyId, after: { name } });
+    return toBody(await tx.passkey.findUniqueOrThrow({ where: { passkeyId } }));
   });
 }
 
