@@ -1,6 +1,6 @@
 import { median } from './median.ts';
 
-/** Why there is no figure. */
+/** Says that a bench has no figure, and the reason. */
 export class NoFigure extends Error {}
 
 /** One thing that was measured, and what it has to be. */

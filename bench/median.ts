@@ -6,6 +6,6 @@ export function median(values: number[]): number {
   return (low + high) / 2;
 }
 
-/** Of sorted values, the one that so large a part of them does not pass. */
+/** Returns the least of sorted values that so large a part of them does not exceed. */
 export const percentile = (sorted: readonly number[], part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

@@ -17,7 +17,7 @@ interface Job {
   usage: { units_consumed: number; total_spend: number } | null;
 }
 
-/** What a backend's admin port says of it. */
+/** The state of a backend, by its admin port. */
 interface BackendState {
   jobs: unknown[];
 }

@@ -5,7 +5,7 @@ import type { SeedResult } from './runSeed.ts';
 import { simulateSeeds } from './simulateSeeds.ts';
 
 // The money's protocol through faults of every kind, in simulated time: see README.md. The seeds are always the same, so that a
-// change is judged by what it changes; simulation.deep.test.ts draws new ones, and has the mutations, which prove the checks.
+// change is judged by what it changes. The deep file draws new seeds, and has the mutations, which prove the checks.
 
 const PROCESSES = 2;
 

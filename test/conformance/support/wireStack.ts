@@ -15,7 +15,7 @@ const SETTINGS = {
 
 /** The one stack of all rows of streams and of HTTP. */
 export let stack: TestStack;
-/** Has the key that the stack was seeded with. */
+/** A client with the key that the stack was seeded with. */
 export let client: Client;
 
 beforeAll(async () => {

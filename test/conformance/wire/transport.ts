@@ -9,7 +9,7 @@ import { client, FLOOD_BURST, LISTS_PER_MINUTE, stack } from '../support/wireSta
 const MODEL = 'llama-3.3-70b-instruct';
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 const MIB = 1_048_576;
-/** What chat must never answer: other families' statuses, or a proxy's. */
+/** Statuses that chat must never answer, as they are those of other families or of a proxy. */
 const NEVER_OF_CHAT = [408, 413, 415, 502, 504];
 /** Signature and first chunk. */
 const PNG_HEADER_BYTES = 33;
