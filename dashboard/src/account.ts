@@ -36,6 +36,7 @@ export const providersQuery = queryOptions({
   queryKey: ['providers'],
   queryFn: () => callRoute(routes.listProviders),
 });
+export const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: () => callRoute(routes.listPasskeys) });
 export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => callRoute(routes.listSessions) });
 export const organizationsQuery = queryOptions({
   queryKey: ['organizations'],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
 import { readPages } from '../../services/control-plane/src/pages/pages.ts';
 import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
 import { buildDashboard } from '../buildDashboard.ts';
@@ -32,7 +33,8 @@ inBrowser('the dashboard in Chromium', () => {
 
   beforeAll(async () => {
     const dist = await buildDashboard(() => undefined);
-    account = await startAccount({ pages: await readPages(dist) });
+    const [port = 0] = await findFreePorts(1);
+    account = await startAccount({ pages: await readPages(dist), port });
     // Browsers keep a session of `localhost` over plain http, and of no other such address.
     origin = account.url.replace('127.0.0.1', 'localhost');
     browser = await chromium.launch({ executablePath: `/usr/bin/${channel}`, args: ['--no-sandbox'] });
@@ -231,6 +233,41 @@ inBrowser('the dashboard in Chromium', () => {
     await elsewhere.getByRole('button', { name: /^End the session/ }).waitFor({ state: 'detached' });
     await fay.reload();
     await fay.waitForURL('**/sign-in');
+  });
+
+  it('adds a passkey, signs in and confirms by it, and removes it', async () => {
+    const page = await openAs('kim@example.com');
+    const authenticator = await page.context().newCDPSession(page);
+    await authenticator.send('WebAuthn.enable');
+    await authenticator.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+      },
+    });
+    await page.goto('/sessions');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Laptop');
+    await page.getByRole('button', { name: 'Add passkey' }).click();
+    await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Rename the passkey Laptop' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Old laptop');
+    await page.getByRole('button', { name: 'Rename', exact: true }).last().click();
+    await page.getByRole('cell', { name: 'Old laptop', exact: true }).waitFor();
+
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+    await ageProofs('kim@example.com');
+    await goTo(page, 'Sessions');
+    await page.getByRole('button', { name: 'Remove the passkey Old laptop' }).click();
+    await page.getByText('signs you in no more').waitFor();
+    await page.getByRole('button', { name: 'Remove', exact: true }).last().click();
+    await page.getByRole('button', { name: 'Confirm by a passkey' }).click();
+    await page.getByText('You have no passkey yet').waitFor();
   });
 
   it('shows that a read failed, and reads again at a click', async () => {

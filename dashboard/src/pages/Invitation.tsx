@@ -50,7 +50,7 @@ export function Invitation() {
             Sign in with the address that the invitation was sent to, and keep this page open: it goes on once you are
             signed in.
           </Text>
-          <SignInForm />
+          <SignInForm onSignedIn={() => queryClient.invalidateQueries()} />
         </Stack>
       )}
     </PublicPage>

@@ -3,9 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { providersQuery, routes, sessionsQuery, userQuery } from '../account.ts';
 import { Failure, useChange } from '../shell/change.tsx';
+import { Passkeys } from '../shell/Passkeys.tsx';
 import { Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
 
-/** The sessions of the user, and the ways to sign in. */
+/** The sessions of the user, the passkeys, and the other ways to sign in. */
 export function Sessions() {
   const query = useQuery(sessionsQuery);
   const end = useChange((sessionId: string) => callRoute(routes.endSession, { params: { session_id: sessionId } }));
@@ -63,6 +64,7 @@ export function Sessions() {
           </WideTable>
         )}
       </Loaded>
+      <Passkeys />
       <WaysToSignIn />
     </Page>
   );
@@ -77,7 +79,7 @@ function WaysToSignIn() {
   return (
     <Stack>
       <Title order={2} size="h3">
-        Ways to sign in
+        Other ways to sign in
       </Title>
       <Paper withBorder p="lg">
         <Stack>

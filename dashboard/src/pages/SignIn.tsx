@@ -23,6 +23,7 @@ const SENTENCES: Record<SignInError, string> = {
 /** The page of a mailed link if the address has a token behind `#`; else the choice between the ways to sign in. */
 export function SignIn() {
   const token = useLocation({ select: ({ hash }) => hash });
+  const enter = useEntry();
   const { error } = useSearch({ from: PAGES.signIn });
   const { data: user } = useQuery({ ...userQuery, retry: false });
   return (
@@ -36,27 +37,33 @@ export function SignIn() {
           </Link>
         </Text>
       )}
-      {token === '' ? <SignInForm /> : <ByLink key={token} token={token} />}
+      {token === '' ? <SignInForm onSignedIn={enter} /> : <ByLink key={token} token={token} />}
     </PublicPage>
   );
 }
 
+/** Returns what follows a sign-in: nothing of an earlier session stays, other tabs go on, and the dashboard opens. */
+function useEntry() {
+  const navigate = useNavigate();
+  return async () => {
+    queryClient.clear();
+    announce('signed-in');
+    await navigate({ to: PAGES.start, replace: true });
+  };
+}
+
 /** Waits for a click, so that a scanner of mails that opens the link does not use it up. */
 function ByLink({ token }: { token: string }) {
-  const navigate = useNavigate();
+  const enter = useEntry();
   const signIn = useMutation({
     mutationFn: () => callRoute(routes.signInByLink, { body: { token } }),
-    async onSuccess() {
-      queryClient.clear();
-      announce('signed-in');
-      await navigate({ to: PAGES.start, replace: true });
-    },
+    onSuccess: enter,
   });
   if (signIn.error)
     return (
       <Stack>
         <Failed message={signIn.error.message} />
-        <SignInForm />
+        <SignInForm onSignedIn={enter} />
       </Stack>
     );
   return (

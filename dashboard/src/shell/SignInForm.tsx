@@ -2,10 +2,11 @@ import { Button, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { providersQuery, routes } from '../account.ts';
+import { hasPasskeys, signInByPasskey } from '../passkeys.ts';
 import { Failure, useForm } from './change.tsx';
 
-/** The ways to sign in: a mailed link, and the identity providers. */
-export function SignInForm() {
+/** The ways to sign in: a mailed link, a passkey, and the identity providers. */
+export function SignInForm({ onSignedIn }: { onSignedIn: () => Promise<void> }) {
   const providers = useQuery(providersQuery);
   const mail = useMutation({
     mutationFn: (body: { address: string }) => callRoute(routes.mailLink, { body }),
@@ -14,6 +15,7 @@ export function SignInForm() {
     mutationFn: (id: string) => callRoute(routes.beginOidc, { body: { provider_id: id } }),
     onSuccess: ({ url }) => location.assign(url),
   });
+  const enter = useMutation({ mutationFn: signInByPasskey, onSuccess: onSignedIn });
   const { onSubmit, problemOf } = useForm(routes.mailLink.body, mail);
   if (mail.isSuccess)
     return (
@@ -45,6 +47,12 @@ export function SignInForm() {
           </Button>
         </Stack>
       </form>
+      {hasPasskeys && (
+        <Button variant="default" onClick={() => enter.mutate()} loading={enter.isPending}>
+          Sign in with a passkey
+        </Button>
+      )}
+      <Failure error={enter.error} />
       {providers.data?.providers.map(({ provider_id: id, name }) => (
         <Button key={id} variant="default" onClick={() => leave.mutate(id)} loading={leave.isPending}>
           Continue with {name}

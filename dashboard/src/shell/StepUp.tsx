@@ -2,7 +2,8 @@ import { Button, NativeSelect, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { createContext, type ReactNode, useContext, useState } from 'react';
-import { providersQuery, routes, userQuery } from '../account.ts';
+import { passkeysQuery, providersQuery, routes, userQuery } from '../account.ts';
+import { hasPasskeys, stepUpByPasskey } from '../passkeys.ts';
 import { Dialog } from './Dialog.tsx';
 import { useNews } from './news.ts';
 import { Failed } from './states.tsx';
@@ -42,7 +43,9 @@ function StepUp({ onClose, goOn }: { onClose: () => void; goOn: () => void }) {
     mutationFn: (id: string) => callRoute(routes.stepUpByOidc, { body: { provider_id: id } }),
     onSuccess: ({ url }) => location.assign(url),
   });
-  const error = mail.error ?? leave.error;
+  const passkeys = useQuery(passkeysQuery);
+  const prove = useMutation({ mutationFn: stepUpByPasskey, onSuccess: goOn });
+  const error = mail.error ?? leave.error ?? prove.error;
   useNews('proved', goOn);
 
   return (
@@ -66,6 +69,11 @@ function StepUp({ onClose, goOn }: { onClose: () => void; goOn: () => void }) {
               value={address}
               onChange={({ currentTarget }) => setChosen(currentTarget.value)}
             />
+          )}
+          {hasPasskeys && passkeys.data !== undefined && passkeys.data.passkeys.length > 0 && (
+            <Button onClick={() => prove.mutate()} loading={prove.isPending}>
+              Confirm by a passkey
+            </Button>
           )}
           <Button onClick={() => mail.mutate()} loading={mail.isPending} disabled={address === ''}>
             Mail me a link

@@ -59,13 +59,17 @@ export interface TestAccount {
 export async function startAccount({
   providers = [],
   pages,
+  port = 0,
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
 }: {
   providers?: ProviderSettings[];
   pages?: Pages;
+  /** A port whose `localhost` address is the origin, as browsers with passkeys need it. Otherwise the system chooses a port. */
+  port?: number;
   /** The limits of sign-ins and mails; high where a test is about something else. */
   limits?: { requestsPerMinute: number; burst: number };
 } = {}): Promise<TestAccount> {
+  const accountOrigin = port === 0 ? ACCOUNT_ORIGIN : `http://localhost:${port}`;
   const postgres = await openPostgres();
   const { ownerUrl, serviceUrl, serviceRole } = await createRoles(await postgres.createDatabase());
   await migrate({ databaseUrl: ownerUrl, folder: new URL('../sql/', import.meta.url), serviceRole });
@@ -94,7 +98,7 @@ export async function startAccount({
     boss: queue.boss,
     smtpUrl,
     from: 'Turnpike <no-reply@turnpike.localhost>',
-    accountOrigin: ACCOUNT_ORIGIN,
+    accountOrigin,
     log,
   });
   await outbox.start();
@@ -103,7 +107,7 @@ export async function startAccount({
     db,
     outbox,
     providers: providers.map((settings) => new Provider(settings)),
-    accountOrigin: ACCOUNT_ORIGIN,
+    accountOrigin,
     welcomeCredit: { nanoUsd: 5_000_000_000n },
     byAddress: throttle(),
     byMailbox: throttle(),
@@ -113,7 +117,7 @@ export async function startAccount({
     log,
     telemetry: noTelemetry,
   });
-  const server = await listen(app, { host: '127.0.0.1', port: 0 });
+  const server = await listen(app, { host: '127.0.0.1', port });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   function openBrowser(): Browser {
