@@ -416,8 +416,8 @@ export const SHARED_RESPONSES = {
     description: 'The upload is above the limit: by its announced length, or, without a `message`, by what came of it.',
     bodies: ['UploadTooLarge'],
     examples: {
-      announced: media({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: true }),
-      read: media({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: false }),
+      announced: media({ kind: 'upload_too_large', maxBytes: 26_214_400, sentBytes: 26_214_401 }),
+      read: media({ kind: 'upload_too_large', maxBytes: 26_214_400, sentBytes: undefined }),
     },
   }),
   UsageInvalid: toErrorResponse({

@@ -75,7 +75,8 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: R
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
+  const sentBytes = Number(req.headers['content-length'] ?? 0);
+  if (sentBytes > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes, sentBytes });
 
   // Bytes that came with the headers are read from the connection in the next tick.
   if (!req.complete) await nextTurn();

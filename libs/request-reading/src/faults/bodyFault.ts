@@ -3,7 +3,8 @@ export type UnsendableText = 'a NUL character' | 'half a surrogate pair';
 
 /** Why a body is not read. */
 export type BodyFault =
-  | { kind: 'body_too_large'; maxBytes: number }
+  /** `sentBytes`: its announced length. */
+  | { kind: 'body_too_large'; maxBytes: number; sentBytes?: number | undefined }
   | { kind: 'body_compressed' }
   | { kind: 'body_not_json_type' }
   | { kind: 'body_not_utf8' }

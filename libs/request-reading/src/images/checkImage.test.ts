@@ -119,6 +119,11 @@ it.each(besides)('%s is taken where that is small, and refused above 8 MiB', (_c
   expect(verdictOn(make(9 * MIB))).toBe('not_an_image');
 });
 
+it('a GIF has 1,000 frames at most', () => {
+  expect(verdictOn(withGifFrames(1_000))).toBe('image/gif');
+  expect(verdictOn(withGifFrames(1_001))).toBe('not_an_image');
+});
+
 it.each<[string, (bytes: number) => Buffer]>([
   ['a deflated text', (bytes) => withPngChunk('zTXt', Buffer.alloc(bytes))],
   ['a deflated profile', (bytes) => withPngChunk('iCCP', Buffer.alloc(bytes))],
@@ -156,6 +161,13 @@ function withWebpChunk(type: string, bytes: number): Buffer {
     ['VP8 ', picture.subarray(20, 20 + picture.readUInt32LE(16))],
     [type, Buffer.alloc(bytes)],
   );
+}
+
+function withGifFrames(count: number): Buffer {
+  const gif = aGif();
+  const at = gif.indexOf(0x2c, 22);
+  const frames = Array.from({ length: count }, () => gif.subarray(at, -1));
+  return Buffer.concat([gif.subarray(0, at), ...frames, gif.subarray(-1)]);
 }
 
 function withGifComments(bytes: number): Buffer {

@@ -69,6 +69,7 @@ describe('a body that does not parse is 400', () => {
 describe('a refusal by a limit says the limit', () => {
   it.each<[MediaFault, ...string[]]>([
     [{ kind: 'body_too_large', maxBytes: 1_048_577 }, '1048577 bytes'],
+    [{ kind: 'body_too_large', maxBytes: 9, sentBytes: 12 }, 'The body has 12 bytes, more than the 9 allowed here.'],
     [{ kind: 'body_text_too_large', maxBytes: 1_048_577 }, '1048577 bytes'],
     [{ kind: 'body_too_deep', maxDepth: 61 }, '61 levels'],
     [{ kind: 'body_too_many_values', maxValues: 1_001 }, '1001 JSON values'],
@@ -78,7 +79,7 @@ describe('a refusal by a limit says the limit', () => {
     [{ kind: 'body_too_slow', silenceMs: 7_000 }, '7 s'],
     [{ kind: 'body_unfinished', wholeMs: 61_000 }, '61 s'],
     [{ kind: 'form_too_large', maxParts: 65, maxTextBytes: 1_025 }, '65 parts', '1025 bytes'],
-    [{ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: true }, '25 MiB'],
+    [{ kind: 'upload_too_large', maxBytes: 26_214_400, sentBytes: 26_214_401 }, '25 MiB'],
     [{ kind: 'look_ups_exceeded', of: 'key', perSecond: 53, retryAfterSeconds: 3 }, '53', '3 s'],
     [
       { kind: 'rate_limited', limiter: 'requests', retryAfterMs: 1_200, rateLimit: RATE_LIMIT },
@@ -138,17 +139,17 @@ describe('a field that fails is 422 with its param', () => {
 
 describe('413 reports max_size_mb', () => {
   it('with a message where the length was announced', () => {
-    const { status, body } = errorOf({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: true });
+    const { status, body } = errorOf({ kind: 'upload_too_large', maxBytes: 26_214_400, sentBytes: 26_214_401 });
     expect(status).toBe(413);
     expect(uploadTooLargeSchema.parse(body)).toEqual({
       error: 'file_too_large',
-      message: expect.stringContaining('25 MiB'),
+      message: 'The upload has 26214401 bytes, more than the 25 MiB allowed. Send it compressed, or in parts.',
       max_size_mb: 25,
     });
   });
 
   it('and without one where it showed while reading', () => {
-    expect(errorOf({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: false })).toEqual({
+    expect(errorOf({ kind: 'upload_too_large', maxBytes: 26_214_400, sentBytes: undefined })).toEqual({
       status: 413,
       body: { error: 'file_too_large', max_size_mb: 25 },
       headers: { 'x-error-message': expect.stringContaining('25 MiB') },

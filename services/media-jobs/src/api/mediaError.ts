@@ -41,7 +41,11 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
   const docUrl = { doc_url: keysPageUrl };
   switch (fault.kind) {
     case 'body_too_large':
-      return malformed(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
+      return malformed(
+        fault.sentBytes === undefined
+          ? `The body is larger than the ${fault.maxBytes} bytes allowed here.`
+          : `The body has ${fault.sentBytes} bytes, more than the ${fault.maxBytes} allowed here.`,
+      );
     case 'body_text_too_large':
       return malformed(`The body holds more than ${fault.maxBytes} bytes outside inline images.`);
     case 'body_compressed':
@@ -90,9 +94,11 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
       );
     case 'upload_too_large': {
       const size = { error: 'file_too_large' as const, max_size_mb: Math.floor(fault.maxBytes / MIB) };
-      const message = `The upload is larger than the ${size.max_size_mb} MiB allowed. Send it compressed, or in parts.`;
+      const isAnnounced = fault.sentBytes !== undefined;
+      const sent = isAnnounced ? `has ${fault.sentBytes} bytes, more than` : 'is larger than';
+      const message = `The upload ${sent} the ${size.max_size_mb} MiB allowed. Send it compressed, or in parts.`;
       const told = { ...size, message } satisfies UploadTooLarge;
-      return { status: 413, body: fault.isAnnounced ? told : size, headers: toErrorHeaders(told) };
+      return { status: 413, body: isAnnounced ? told : size, headers: toErrorHeaders(told) };
     }
     case 'invalid_request':
       return invalid(fault.message, fault.param);

@@ -14,8 +14,8 @@ export type FormFault =
   | { kind: 'form_malformed' }
   /** More parts, or longer headers or texts of parts, than any operation has. */
   | { kind: 'form_too_large'; maxParts: number; maxTextBytes: number }
-  /** Speech-to-text alone: every other body that is too large is malformed. `isAnnounced`: its length said so before it was read. */
-  | { kind: 'upload_too_large'; maxBytes: number; isAnnounced: boolean };
+  /** Speech-to-text alone: every other body that is too large is malformed. `sentBytes`: its announced length. */
+  | { kind: 'upload_too_large'; maxBytes: number; sentBytes: number | undefined };
 
 /** Why a model is not served. */
 export type ModelFault =

@@ -592,7 +592,7 @@ describe('transcripts', () => {
     ).toEqual({
       kind: 'upload_too_large',
       maxBytes: 26_214_400,
-      isAnnounced: true,
+      sentBytes: 26_214_401,
     });
   });
 });

@@ -24,14 +24,14 @@ const VIDEO_FORM_LIMITS: FormLimits = {
   // An image may come as the text of a data URL.
   maxTextBytes: VIDEO_JSON_LIMITS.maxBytes,
   fileParts: new Map([['input_reference', 'file or text']]),
-  tooLarge: () => ({ kind: 'body_too_large', maxBytes: VIDEO_JSON_LIMITS.maxBytes }),
+  tooLarge: (sentBytes) => ({ kind: 'body_too_large', maxBytes: VIDEO_JSON_LIMITS.maxBytes, sentBytes }),
 };
 const UPLOAD_MAX_BYTES = 25 * MIB;
 const UPLOAD_LIMITS: FormLimits = {
   maxBytes: UPLOAD_MAX_BYTES,
   maxTextBytes: MIB / 8,
   fileParts: new Map([['file', 'file']]),
-  tooLarge: (isAnnounced) => ({ kind: 'upload_too_large', maxBytes: UPLOAD_MAX_BYTES, isAnnounced }),
+  tooLarge: (sentBytes) => ({ kind: 'upload_too_large', maxBytes: UPLOAD_MAX_BYTES, sentBytes }),
 };
 
 /** An image is asked for once in a request, so a key has as many calls on their way as it has fetches. */

@@ -33,6 +33,11 @@ it.each<[InferenceFault, string, string | null]>([
     null,
   ],
   [{ kind: 'body_too_large', maxBytes: 9 }, 'The body is larger than the 9 bytes allowed here.', null],
+  [
+    { kind: 'body_too_large', maxBytes: 9, sentBytes: 12 },
+    'The body has 12 bytes, more than the 9 allowed here.',
+    null,
+  ],
   [{ kind: 'body_text_too_large', maxBytes: 9 }, 'The body holds more than 9 bytes outside inline images.', null],
   [
     { kind: 'body_compressed' },

@@ -41,7 +41,11 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
   const docUrl = { doc_url: keysPageUrl };
   switch (fault.kind) {
     case 'body_too_large':
-      return invalid(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
+      return invalid(
+        fault.sentBytes === undefined
+          ? `The body is larger than the ${fault.maxBytes} bytes allowed here.`
+          : `The body has ${fault.sentBytes} bytes, more than the ${fault.maxBytes} allowed here.`,
+      );
     case 'body_text_too_large':
       return invalid(`The body holds more than ${fault.maxBytes} bytes outside inline images.`);
     case 'body_compressed':

@@ -7,6 +7,8 @@ const FRAME = 0x2c;
 const TRAILER = 0x3b;
 const FRAME_BYTES = 10;
 const HAS_COLORS = 0x80;
+/** Most frames of a file, because an engine may decode each frame and a frame takes a dozen bytes. */
+const MAX_FRAMES = 1_000;
 
 /** GIF: a screen, then extensions and frames in blocks of at most 255 bytes, then a trailer. */
 export const gif: ImageFormat = {
@@ -16,13 +18,13 @@ export const gif: ImageFormat = {
     if (bytes.length < SCREEN_END) return undefined;
     // A decoder makes room for frames that reach beyond the screen.
     const size: ImageSize = { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
-    let hasFrame = false;
+    let frames = 0;
     let beside = 0;
     let position = SCREEN_END + colorBytes(bytes[10]);
     while (position < bytes.length) {
       switch (bytes[position]) {
         case TRAILER:
-          return hasFrame && beside <= MAX_BESIDE_BYTES && position + 1 === bytes.length ? size : undefined;
+          return frames > 0 && beside <= MAX_BESIDE_BYTES && position + 1 === bytes.length ? size : undefined;
         case EXTENSION: {
           const start = position;
           position = skipBlocks(bytes, start + 2);
@@ -33,7 +35,8 @@ export const gif: ImageFormat = {
           if (position + FRAME_BYTES > bytes.length) return undefined;
           size.width = Math.max(size.width, bytes.readUInt16LE(position + 1) + bytes.readUInt16LE(position + 5));
           size.height = Math.max(size.height, bytes.readUInt16LE(position + 3) + bytes.readUInt16LE(position + 7));
-          hasFrame = true;
+          frames += 1;
+          if (frames > MAX_FRAMES) return undefined;
           // One byte before the blocks says how their codes begin.
           position = skipBlocks(bytes, position + FRAME_BYTES + colorBytes(bytes[position + 9]) + 1);
           break;

@@ -15,7 +15,7 @@ export interface ImageFormat {
   /**
    * Walks the file by its own lengths, without decoding anything, and gives its size. Undefined unless it is whole, of one
    * piece, and ends where its format says: what is left over would be another file in disguise. Undefined, too, where more than
-   * `MAX_BESIDE_BYTES` of it are not the picture.
+   * `MAX_BESIDE_BYTES` of it are not the picture, or it has more frames than its format may have here.
    */
   measure(bytes: Buffer): ImageSize | undefined;
 }

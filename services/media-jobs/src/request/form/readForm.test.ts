@@ -29,7 +29,7 @@ const LIMITS: FormLimits = {
   maxBytes: MIB,
   maxTextBytes: 1_000,
   fileParts: new Map([['file', 'file']]),
-  tooLarge: (isAnnounced) => ({ kind: 'upload_too_large', maxBytes: MIB, isAnnounced }),
+  tooLarge: (sentBytes) => ({ kind: 'upload_too_large', maxBytes: MIB, sentBytes }),
 };
 const IMPATIENT: Record<string, FormLimits> = {
   '/silence': { ...LIMITS, silenceMs: 50 },

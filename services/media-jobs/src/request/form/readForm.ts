@@ -23,8 +23,8 @@ export interface FormLimits {
   maxTextBytes: number;
   /** The parts that may be files, one of each. One that is always a file needs no file name, since its bytes say what it is. */
   fileParts: ReadonlyMap<string, 'file' | 'file or text'>;
-  /** Error of a body above the limit. `isAnnounced`: its `content-length` was above the limit. */
-  tooLarge: (isAnnounced: boolean) => FormFault | BodyFault;
+  /** Error of a body above the limit. `sentBytes`: its announced length, if that was above the limit. */
+  tooLarge: (sentBytes: number | undefined) => FormFault | BodyFault;
   /** Longest wait for more of a form that is not whole. */
   silenceMs?: number;
   /** Longest wait for the whole of it. */
@@ -68,9 +68,10 @@ export async function readForm({ req, res }: Exchange, limits: FormLimits, room:
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
   if (!isForm(req)) throw refuse({ kind: 'form_not_form_type' });
   const parser = createParser(req);
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) {
+  const sentBytes = Number(req.headers['content-length'] ?? 0);
+  if (sentBytes > maxBytes) {
     res.shouldKeepAlive = false;
-    throw refuse(tooLarge(true));
+    throw refuse(tooLarge(sentBytes));
   }
   if (!room.memory.take(MEMORY_OF_UPLOAD)) {
     res.shouldKeepAlive = false;
@@ -255,7 +256,7 @@ function receive(
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       silence.refresh();
-      if (size > maxBytes) giveUp(refuse(tooLarge(false)));
+      if (size > maxBytes) giveUp(refuse(tooLarge(undefined)));
     });
     req.on('end', () => {
       clearTimeout(silence);
