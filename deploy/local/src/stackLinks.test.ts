@@ -15,7 +15,7 @@ it('knows every way by which a service reaches another process', () => {
       ...['redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'engines-1', 'engines-2'].map(
         (to) => `model-router to ${to}`,
       ),
-      ...['postgres', 'auth', 'catalog', 'model-router', 'kafka'].map((to) => `usage-ledger to ${to}`),
+      ...['postgres', 'auth', 'catalog', 'model-router', 'control-plane', 'kafka'].map((to) => `usage-ledger to ${to}`),
       ...['postgres', 'redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'media', 's3'].map(
         (to) => `media-jobs to ${to}`,
       ),

@@ -72,7 +72,7 @@ export const SERVICES = {
     scope: 'region',
     listeners: LISTENERS,
     settings: 'LEDGER',
-    calls: ['auth', 'catalog', 'model-router'],
+    calls: ['auth', 'catalog', 'model-router', 'control-plane'],
     database: { name: 'ledger', owner: 'ledger_owner' },
     eventLog: true,
     // V8 frees buffers outside the heap when it collects the young generation. At 64 MiB it does so too seldom, and

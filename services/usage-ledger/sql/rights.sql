@@ -22,6 +22,9 @@ GRANT SELECT, INSERT, UPDATE ON event_offset TO :service_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON event_reader TO :service_role;
 GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_letter TO :service_role;
 
+-- The last applied entry of the account layer's feed.
+GRANT SELECT, UPDATE ON feed_cursor TO :service_role;
+
 -- The embedded event log, whose old records are dropped.
 GRANT SELECT, INSERT, DELETE ON event_log_record TO :service_role;
 GRANT EXECUTE ON FUNCTION append_records, append_to_event_log TO :service_role;

@@ -25,6 +25,8 @@ export const configSchema = z.object({
   AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** A router's internal listener: it says what Redis counts, and hears of credit that is taken. */
   ROUTER_INTERNAL_URL: serviceUrlSchema,
+  /** The internal listener of the control plane. Unset: the region follows no feed, and credits are the operator's alone. */
+  CONTROL_PLANE_INTERNAL_URL: serviceUrlSchema.optional(),
   /** The catalog's internal listener: it keeps the prices of every version. */
   CATALOG_INTERNAL_URL: serviceUrlSchema,
   /** Addresses of Kafka, comma separated. Without them the event log is the embedded one, kept in this service's database. */

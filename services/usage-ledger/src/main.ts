@@ -10,6 +10,7 @@ import { LOOK_UP_CONNECTIONS, listRoutes } from './app.ts';
 import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
 import { createAnnounceCredit } from './credits/announceCredit.ts';
+import { followCredits } from './credits/followCredits.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb, type Db } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
@@ -89,6 +90,18 @@ startService({
       internalHeaders,
       timeoutMs: ROUTER_TIMEOUT_MS,
     });
+    const announceCredit = createAnnounceCredit(router);
+    const following = followCredits({
+      url: config.CONTROL_PLANE_INTERNAL_URL,
+      internalHeaders,
+      keys: config.INTERNAL_PUBLIC_KEYS,
+      region,
+      db,
+      announceCredit,
+      meter: telemetry.meter,
+      log,
+    });
+    shutdown.defer('the feed of the account layer', async () => following?.close());
     const catalog = createClient(catalogApi, {
       url: config.CATALOG_INTERNAL_URL,
       internalHeaders,
@@ -150,7 +163,7 @@ startService({
       recordedDb,
       reportDb,
       readLag: () => consumer.lag(),
-      announceCredit: createAnnounceCredit(router),
+      announceCredit,
       reconcile: async (books: AskedBooks) => (await reconcile(auditing, books)).reports,
       store: 'store' in source ? source.store : undefined,
     };

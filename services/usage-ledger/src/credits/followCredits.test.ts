@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
+import { PAGE_ENTRIES, signPage } from '@turnpike/feed/feedPage';
+import { applyAll } from '@turnpike/feed/followFeed';
+import { sql } from '@turnpike/postgres/sql';
+import fc from 'fast-check';
+import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { getBalances } from '../balances/getBalances.ts';
+import { addCredit } from './addCredit.ts';
+import { applyCredit } from './followCredits.ts';
+
+const KEY = generateSigningKey('global/control-plane');
+const key = signingKeySchema.parse(KEY);
+const keys = publicKeysSchema.parse(toPublicKey(KEY));
+
+let ledger: TestLedger;
+let run = 0;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+});
+afterAll(() => ledger.close());
+beforeEach(begin);
+
+/** Credits are never removed, so each run has its own. */
+async function begin(): Promise<void> {
+  run += 1;
+  await setBack({ epoch: null, seq: 0 });
+}
+
+const readCursor = async () =>
+  (await ledger.db.query(sql<{ epoch: string | null; seq: number }>`SELECT epoch, seq FROM feed_cursor`))[0];
+
+/** Sets the cursor back, as a restored database has it. */
+const setBack = ({ epoch, seq }: { epoch: string | null; seq: number }) =>
+  ledger.db.execute(sql`UPDATE feed_cursor SET epoch = ${epoch}, seq = ${seq}`);
+
+const aCredit = (nth: number, nanoUsd = nth) => ({
+  kind: 'credit' as const,
+  credit_id: `credit_${run}_${nth}`,
+  workspace_id: `ws_${run}`,
+  nano_usd: String(nanoUsd),
+  note: '',
+});
+
+const follow = (credits: ReturnType<typeof aCredit>[], epoch = 'e1') =>
+  applyAll(
+    {
+      keys,
+      region: 'us',
+      db: ledger.db,
+      async applyEntry(tx, entry) {
+        if (entry.kind !== 'credit') return;
+        const { credit_id: creditId, workspace_id: workspaceId, nano_usd: amountNanoUsd, note } = entry;
+        await applyCredit(tx, { creditId, workspaceId, amountNanoUsd, note });
+      },
+    },
+    (after) => {
+      const entries = credits.map((credit, index) => ({ ...credit, seq: index + 1 }));
+      const page = { region: 'us' as const, epoch, after, last: entries.length };
+      return signPage({ ...page, entries: entries.slice(after, after + PAGE_ENTRIES) }, key);
+    },
+  );
+
+const readCredited = async () =>
+  (await getBalances(ledger.db, { workspaceId: `ws_${run}`, month: '2026-11' })).creditedNanoUsd;
+
+it('adds a credit once, also beside the operator', async () => {
+  const { credit_id: creditId, workspace_id: workspaceId } = aCredit(5);
+  await addCredit(ledger.db, { creditId, workspaceId, amountNanoUsd: 5n, note: '' });
+  await follow([aCredit(5), aCredit(6), aCredit(5)]);
+  expect(await readCredited()).toBe(11n);
+});
+
+it('refuses a known credit with another amount, and all of its page', async () => {
+  await expect(follow([aCredit(1), aCredit(2), aCredit(1, 7)])).rejects.toThrow('another workspace or amount');
+  expect(await readCredited()).toBe(0n);
+  expect(await readCursor()).toEqual({ epoch: null, seq: 0 });
+});
+
+it('comes to one sum by whatever way: replayed, shuffled, cut, and either side restored', async () => {
+  const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
+  const way = fc.record({
+    order: fc.shuffledSubarray(numbers, { minLength: numbers.length, maxLength: numbers.length }),
+    again: fc.shuffledSubarray(numbers),
+    cuts: fc.array(fc.nat(numbers.length), { maxLength: 4 }),
+    goneBack: fc.nat(numbers.length),
+    planeIsRestored: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(way, async ({ order, again, cuts, goneBack, planeIsRestored }) => {
+      await begin();
+      const feed = [...order, ...again].map((nth) => aCredit(nth));
+      for (const cut of cuts) await follow(feed.slice(0, Math.max(cut, (await readCursor())?.seq ?? 0)));
+      await follow(feed);
+      await setBack({ epoch: 'e1', seq: goneBack });
+      await follow(feed);
+      if (planeIsRestored) {
+        await follow(feed.slice(0, 3), 'e2');
+        await follow([...feed.slice(0, 3), ...feed.slice(5)], 'e2');
+      }
+      expect(await readCredited()).toBe(36n);
+    }),
+    { numRuns: 100 },
+  );
+}, 120_000);
