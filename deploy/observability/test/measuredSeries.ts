@@ -1,3 +1,4 @@
+import { followFeed } from '@turnpike/feed/followFeed';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { createExchangeCounter } from '@turnpike/request-throttle/shareThrottles';
@@ -28,6 +29,16 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
   measureInference(telemetry.meter);
   measureMedia(telemetry.meter);
   const stop = measureLedger(telemetry);
+  const following = followFeed({
+    url: 'http://127.0.0.1:1',
+    internalHeaders: () => ({}),
+    keys: [],
+    region: 'us',
+    db: { query: async () => [], transaction: () => Promise.reject(new Error('not here')) },
+    applyEntry: async () => {},
+    meter: telemetry.meter,
+    log,
+  });
   try {
     const labels = new Map<string, Set<string>>();
     for (const sample of (await readMetrics(telemetry)).keys()) {
@@ -38,6 +49,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     return labels;
   } finally {
     await stop();
+    await following?.close();
     await telemetry.shutdown();
   }
 }

@@ -65,6 +65,18 @@ const CASES: Case[] = [
     says: 'The first token of 2% of the streams of the last hours took longer than 5 s; the aim is 1 % at most',
   },
   {
+    alert: 'FeedRefused',
+    series: { [at('turnpike_feed_refused_total')]: '3x14 4x75' },
+    labels: { job: 'auth' },
+    says: 'auth refuses the feed of the account layer: workspaces and credits stay as they are',
+  },
+  {
+    alert: 'FeedStale',
+    series: { [at('turnpike_feed_age_seconds', 'auth-1')]: stays(1_000) },
+    labels: { job: 'auth' },
+    says: 'auth has not followed the feed of the account layer for 16m 40s',
+  },
+  {
     alert: 'BooksDiffer',
     series: { [at('turnpike_ledger_mismatch_total')]: '1x9 2x50' },
     says: 'Two sums of the books that have to be equal are not',
