@@ -6,7 +6,7 @@ import { routes } from './account.ts';
 /** Old browsers have no passkeys, and pages then show none of the buttons for them. */
 export const hasPasskeys = 'PublicKeyCredential' in globalThis && 'parseCreationOptionsFromJSON' in PublicKeyCredential;
 
-/** Has the browser make a passkey, and adds it to the user. Throws if the browser makes none. */
+/** Creates a passkey in the browser, and adds it to the user. Throws if the browser creates none. */
 export async function addPasskey(name: string) {
   const { options }: { options: object } = await callRoute(routes.beginPasskey);
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON);
