@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { signInAt } from '@turnpike/test-support/signInAt';
+import { until } from '@turnpike/test-support/until';
 import { untilMail } from '@turnpike/test-support/untilMail';
 import { runTurnpikeHere } from '../support/runTurnpike.ts';
 import { stack } from './stack.ts';
@@ -64,4 +65,46 @@ it('mails a link that leads to the account layer', async () => {
   const { from, text } = await untilMail(account().mail_catcher_url, { to: 'mailed@example.com' });
   expect(from).toEqual({ name: 'Turnpike', address: 'no-reply@turnpike.localhost' });
   expect(text).toContain(account().origin);
+});
+
+/** The time in which a change of the account layer is in force at the gate of its region. */
+const IN_FORCE_MS = 5_000;
+
+it('makes a workspace of the account layer work in its region within 5 s, and stop and go on with a hold', async () => {
+  const address = 'founder@example.com';
+  await post('/account/sign-in/link', { address });
+  const { text } = await untilMail(account().mail_catcher_url, { to: address });
+  const [, token = ''] = /#([A-Za-z0-9_-]{43})/.exec(text) ?? [];
+  const cookie = toCookie(await post('/account/sign-in/link/complete', { token }));
+  async function make(name: string) {
+    const made = await post('/account/organizations', { name }, cookie);
+    const { organization_id: id } = (await made.json()) as { organization_id: string };
+    const answer = await post(`/account/organizations/${id}/workspaces`, { region: 'us', name }, cookie);
+    const { workspace_id: workspaceId } = (await answer.json()) as { workspace_id: string };
+    const makeKey = () => stack.operator.makeKey(workspaceId).catch(() => undefined);
+    return { id, apiKey: await until(`the workspace ${name}`, makeKey, IN_FORCE_MS) };
+  }
+  async function chat(apiKey: string): Promise<string> {
+    const response = await fetch(`${stack.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'llama-3.3-70b-instruct',
+        messages: [{ role: 'user', content: 'hi' }],
+        max_tokens: 2,
+      }),
+    });
+    return `${response.status} ${await response.text()}`;
+  }
+  const untilChat = (apiKey: string, answer: RegExp) =>
+    until(`a chat with ${answer}`, async () => answer.test(await chat(apiKey)), IN_FORCE_MS);
+
+  // A user gets the credit to begin with once: the second workspace waits for a payment.
+  const [funded, bare] = [await make('Funded'), await make('Bare')];
+  await untilChat(funded.apiKey, /^200/);
+  expect(await chat(bare.apiKey)).toMatch(/^402 .*billing_not_provisioned/s);
+  const { stdout } = await runTurnpikeHere(['holds', 'open', funded.id, '--reason', 'operator', '--json'], stack);
+  await untilChat(funded.apiKey, /^402 .*account_on_hold/s);
+  await runTurnpikeHere(['holds', 'end', JSON.parse(stdout).hold_id], stack);
+  await untilChat(funded.apiKey, /^200/);
 });

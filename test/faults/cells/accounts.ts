@@ -1,5 +1,5 @@
 import type { CellTable } from '../cell.ts';
-import { kill } from '../fault.ts';
+import { disturb, kill } from '../fault.ts';
 
 export const accounts: CellTable = {
   'control-plane-kill': {
@@ -17,6 +17,14 @@ export const accounts: CellTable = {
       },
     },
     forMs: 4_000,
+    ends: { ok: true },
+  },
+  'control-plane-cut-away': {
+    breaks: 'auth and the ledger are cut from the control plane for 8 s: connections stay open and nothing is answered',
+    holds: 'no call notices: the region goes by the workspaces and credits that it has',
+    eventLog: 'embedded',
+    fault: disturb({ to: 'control-plane' }, { blackHole: true }),
+    forMs: 8_000,
     ends: { ok: true },
   },
 };
