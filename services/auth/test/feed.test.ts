@@ -177,7 +177,7 @@ it('comes to one state by whatever way: replayed, shuffled, cut, and either side
       }
       await follow(feed);
       if (planeIsRestored) {
-        // What the backup of the account database lacks, the region has: none of it is undone.
+        // The region keeps the documents that the backup of the account database lacks.
         await follow(order.slice(0, 7), { epoch: 'e2' });
         expect(await readState()).toMatchObject(newest);
         await follow([...order.slice(0, 7), ...again], { epoch: 'e2' });
