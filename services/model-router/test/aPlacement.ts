@@ -20,8 +20,9 @@ class FirstPlacer extends Placer {
   override place([engine]: readonly Engine[], placement: Placement): Attempt | undefined {
     if (!engine) return undefined;
     const chosen = { id: engine.id, weight: 1, loadTokens: 0, cachedTokens: 0 };
-    const { keyId, isStream, maxOutputTokens: outputTokens } = placement;
-    const prompt = { keyId, hashes: [], promptBytes: 0, uncachedTokens: 0, outputTokens, isStream };
+    const { keyId, isStream, maxOutputTokens } = placement;
+    const tokens = { uncachedTokens: 0, outputTokens: maxOutputTokens, maxOutputTokens };
+    const prompt = { keyId, hashes: [], promptBytes: 0, ...tokens, isStream };
     const decision = { engine, reason: 'only' as const, chosen, candidates: [chosen], promptTokens: 0 };
     return new Attempt(decision, placement, { placer: this, loaded: engine.load.open(prompt) });
   }

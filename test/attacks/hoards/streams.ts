@@ -17,6 +17,11 @@ const PART = 48;
 const MOST = PART * 1.25 ** 2;
 const CHATS = 48;
 const CHATS_AT_ONCE = 4;
+/** Tokens that the caches of a model's two engines hold together. */
+const CACHE_TOKENS = 2 * 262_144;
+const SLOW = { tokens: 8_000, betweenMs: 250 };
+/** As many of the part as the key may have fill the caches half again. */
+const QUICK = { tokens: 16_000, betweenMs: 1 };
 
 /** What the attacker has sent. */
 const sent: ClientRequest[] = [];
@@ -30,7 +35,11 @@ const chat = (content: string, fields: object = {}) => ({
 });
 
 /** Opens a stream that no test lives to see the end of; `onRefusal` gets the body of an answer that is none. */
-function openStream({ apiKey }: Account, isRead: boolean, onRefusal: (body: string) => void): void {
+function openStream(
+  { apiKey }: Account,
+  { tokens, betweenMs, isRead }: { tokens: number; betweenMs: number; isRead: boolean },
+  onRefusal: (body: string) => void,
+): void {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const stream = request(`${stack.baseUrl}/chat/completions`, { method: 'POST', agent: false, headers }, (answer) => {
     answer.on('error', () => {});
@@ -42,8 +51,34 @@ function openStream({ apiKey }: Account, isRead: boolean, onRefusal: (body: stri
   });
   // Its end is ours, or what the test finds missing.
   stream.on('error', () => {});
-  stream.end(JSON.stringify(chat('Go on. [[sim: tokens=8000 itl_ms=250]]', { stream: true, max_tokens: 8_000 })));
+  const prompt = `Go on. [[sim: tokens=${tokens} itl_ms=${betweenMs}]]`;
+  stream.end(JSON.stringify(chat(prompt, { stream: true, max_tokens: tokens })));
   sent.push(stream);
+}
+
+/** Tokens that the engines have made. */
+async function countMade(): Promise<number> {
+  const { engines } = stack.running.stack.regions.us;
+  const pages = await Promise.all(engines.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
+  const counts = pages.flatMap((page) => [...page.matchAll(/^vllm:generation_tokens_total\S* (\S+)$/gm)]);
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** Sends chats that take their engine half a second each. Returns their statuses and the median of their times. */
+async function timeChats(account: Account, count: number): Promise<{ statuses: Set<number>; medianMs: number }> {
+  const statuses = new Set<number>();
+  const times: number[] = [];
+  const chats = async (): Promise<void> => {
+    for (let sent = 0; sent < count / CHATS_AT_ONCE; sent += 1) {
+      const startedAt = performance.now();
+      const answer = await account.post('/chat/completions', chat('Hi [[sim: tokens=26 itl_ms=20]]'));
+      await answer.text();
+      statuses.add(answer.status);
+      times.push(performance.now() - startedAt);
+    }
+  };
+  await Promise.all(Array.from({ length: CHATS_AT_ONCE }, chats));
+  return { statuses, medianMs: times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0 };
 }
 
 describe('streams', () => {
@@ -63,7 +98,8 @@ describe('streams', () => {
       expect((await other.post('/chat/completions', chat('Hi [[sim: tokens=3]]'))).status).toBe(200);
       const waitsBefore = (await routerMetrics()).get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0;
       const refusals: string[] = [];
-      for (let count = 0; count < STREAMS; count += 1) openStream(attacker, isRead, (body) => refusals.push(body));
+      for (let count = 0; count < STREAMS; count += 1)
+        openStream(attacker, { ...SLOW, isRead }, (body) => refusals.push(body));
       await until('every stream to run, to wait or to be refused', async () => {
         const running = (await listRunning(stack)).flat().length;
         return running + (await queued()) + refusals.length === STREAMS;
@@ -100,4 +136,24 @@ describe('streams', () => {
       expect(hits.map(([, count]) => count)).toContain(refusals.length);
     },
   );
+
+  it('one key that opens 300 quick streams, whose tokens the caches do not hold, and reads none leaves others their pace', async () => {
+    const [attacker, other] = await Promise.all([makeAccount(stack), makeAccount(stack)]);
+    await timeChats(other, CHATS_AT_ONCE);
+    const quiet = await timeChats(other, CHATS / 2);
+    const madeBefore = await countMade();
+    for (let count = 0; count < STREAMS; count += 1) openStream(attacker, { ...QUICK, isRead: false }, () => undefined);
+    await until(
+      'the engines to have made more than their caches hold',
+      async () => (await countMade()) - madeBefore > 1.1 * CACHE_TOKENS,
+      120_000,
+    );
+    const flooded = await timeChats(other, CHATS / 2);
+    const ratio = flooded.medianMs / quiet.medianMs;
+    process.stderr.write(
+      `quick streams: chats of another key take ${ratio.toFixed(2)} times as long (${Math.round(quiet.medianMs)} ms before)\n`,
+    );
+    expect(flooded.statuses).toEqual(new Set([200]));
+    expect(ratio).toBeLessThanOrEqual(2);
+  }, 300_000);
 });

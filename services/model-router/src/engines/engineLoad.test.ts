@@ -11,8 +11,8 @@ beforeEach(() => {
 /** Counts a call; what is returned ends it. */
 function take(tokens: number): (nowMs: number) => void {
   const from = load;
-  const generation = from.take(tokens);
-  return (atMs) => from.giveBack({ tokens, generation }, atMs);
+  const generation = from.take(tokens, tokens);
+  return (atMs) => from.giveBack({ tokens, maxTokens: tokens, generation }, atMs);
 }
 
 /** Keeps so many calls under way for so long, each of which takes `callMs`. */
@@ -40,18 +40,18 @@ it('comes back soon where half of the calls end in 20 s, again and again', () =>
 
 it('does not where they take minutes, and no longer where they begin to', () => {
   keep(50, { callMs: 5_000, forMs: 60_000 });
-  for (let count = 0; count < 40; count += 1) load.take(10);
+  for (let count = 0; count < 40; count += 1) load.take(10, 10);
   expect(load.comesBackSoon(nowMs)).toBe(true);
   nowMs += 20_100;
   expect(load.comesBackSoon(nowMs)).toBe(false);
 });
 
 it('says nothing good of a burst, whatever a few calls did before it', () => {
-  for (let count = 0; count < 50; count += 1) load.take(10);
+  for (let count = 0; count < 50; count += 1) load.take(10, 10);
   expect(load.comesBackSoon(nowMs)).toBe(false);
   load = new KeyLoad();
   keep(5, { callMs: 1_000, forMs: 60_000 });
   expect(load.comesBackSoon(nowMs)).toBe(true);
-  for (let count = 0; count < 50; count += 1) load.take(10);
+  for (let count = 0; count < 50; count += 1) load.take(10, 10);
   expect(load.comesBackSoon(nowMs)).toBe(false);
 });

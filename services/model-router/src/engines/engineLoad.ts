@@ -43,6 +43,8 @@ export interface PlacedPrompt {
   uncachedTokens: number;
   /** Tokens that the answer is expected to have. */
   outputTokens: number;
+  /** Tokens that the answer may have. */
+  maxOutputTokens: number;
   /** Its first event is heard; a whole answer has none. */
   isStream: boolean;
 }
@@ -208,7 +210,7 @@ export class EngineLoad {
 
   /** Counts a call from now on, until `end`. */
   open(prompt: PlacedPrompt): LoadedCall {
-    const { keyId, hashes, uncachedTokens, outputTokens, isStream } = prompt;
+    const { keyId, hashes, uncachedTokens, outputTokens, maxOutputTokens, isStream } = prompt;
     const sentAtMs = this.#nowMs();
     this.#lastNumber += 1;
     const number = this.#lastNumber;
@@ -226,7 +228,7 @@ export class EngineLoad {
     this.#heldTokens += uncachedTokens + outputTokens;
     const own = this.#keys.get(keyId) ?? new KeyLoad();
     this.#keys.set(keyId, own);
-    const generation = own.take(uncachedTokens + outputTokens);
+    const generation = own.take(uncachedTokens + outputTokens, uncachedTokens + maxOutputTokens);
     const firstEventAtMs = undefined;
     return { ...prompt, number, sentAtMs, tokensAhead, broughtBy, oldestUnread, own, generation, firstEventAtMs };
   }
@@ -243,12 +245,12 @@ export class EngineLoad {
   /** Counts a call no more, and learns from the engine's count of it. To be called once. */
   end(call: LoadedCall, result: AttemptResult): void {
     this.#computed(call);
-    const { keyId, own, generation, uncachedTokens, outputTokens, firstEventAtMs } = call;
+    const { keyId, own, generation, uncachedTokens, outputTokens, maxOutputTokens, firstEventAtMs } = call;
     const tokens = uncachedTokens + outputTokens;
     this.#calls -= 1;
     this.#answerTokens -= outputTokens;
     this.#heldTokens -= tokens;
-    own.giveBack({ tokens, generation }, this.#nowMs());
+    own.giveBack({ tokens, maxTokens: uncachedTokens + maxOutputTokens, generation }, this.#nowMs());
     if (own.calls === 0) this.#keys.delete(keyId);
     const counted = result.kind === 'answered' ? result.counted : undefined;
     if (!counted) return;
@@ -284,6 +286,7 @@ export class EngineLoad {
 export class KeyLoad {
   #calls = 0;
   #tokens = 0;
+  #maxTokens = 0;
   /** Calls that were under way when the generation began are of an earlier one. */
   #generation = 0;
   #sinceMs = Number.NEGATIVE_INFINITY;
@@ -300,17 +303,27 @@ export class KeyLoad {
     return this.#tokens;
   }
 
-  /** Counts a call, and returns the generation that it belongs to. */
-  take(tokens: number): number {
+  /** Tokens that its calls may come to. */
+  get maxTokens(): number {
+    return this.#maxTokens;
+  }
+
+  /** Counts a call, by its expected tokens and by its most. Returns the generation that it belongs to. */
+  take(tokens: number, maxTokens: number): number {
     this.#calls += 1;
     this.#tokens += tokens;
+    this.#maxTokens += maxTokens;
     return this.#generation;
   }
 
   /** Ends a call that `take` counted. */
-  giveBack({ tokens, generation }: { tokens: number; generation: number }, nowMs: number): void {
+  giveBack(
+    { tokens, maxTokens, generation }: { tokens: number; maxTokens: number; generation: number },
+    nowMs: number,
+  ): void {
     this.#calls -= 1;
     this.#tokens -= tokens;
+    this.#maxTokens -= maxTokens;
     if (generation < this.#generation) this.#left -= 1;
     if (this.#left * 2 <= this.#size) this.#beginGeneration(nowMs);
   }

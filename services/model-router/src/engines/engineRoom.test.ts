@@ -25,6 +25,7 @@ function take({ promptTokens = 0, outputTokens = 0, isStream = true }) {
     promptBytes: 0,
     uncachedTokens: promptTokens,
     outputTokens,
+    maxOutputTokens: outputTokens,
     isStream,
   });
   const at = load;

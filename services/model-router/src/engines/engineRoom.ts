@@ -104,6 +104,16 @@ export class EngineRoom {
     if (this.#load.ofKey(keyId)?.comesBackSoon(this.#nowMs())) this.#isLimitFelt[measure] = true;
   }
 
+  /**
+   * Whether the calls of a key, with as many tokens more, may come to more than this share of the cache and do not end soon. The engine
+   * then makes calls of others wait.
+   */
+  isCrowdedBy(keyId: string, share: number, moreTokens = 0): boolean {
+    const own = this.#load.ofKey(keyId);
+    const maxTokens = (own?.maxTokens ?? 0) + moreTokens;
+    return maxTokens > share * this.#limitOf('tokens') && !own?.comesBackSoon(this.#nowMs());
+  }
+
   /** The engine says that it is full; calls that were refused together close it once. */
   sayBusy(): void {
     this.#isFull = true;

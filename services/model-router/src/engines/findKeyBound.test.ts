@@ -20,7 +20,7 @@ function take(keyId: string, tokens = 1): (() => void) | undefined {
   const [most] = engines.toSorted((a, b) => b.room.free('calls') - a.room.free('calls'));
   if (!most?.room.hasRoomFor(tokens)) return undefined;
   const prompt = { hashes: [], promptBytes: 0, uncachedTokens: 0 };
-  const call = most.load.open({ keyId, ...prompt, outputTokens: tokens, isStream: true });
+  const call = most.load.open({ keyId, ...prompt, outputTokens: tokens, maxOutputTokens: tokens, isStream: true });
   return () => most.load.end(call, { kind: 'dropped', isError: false });
 }
 

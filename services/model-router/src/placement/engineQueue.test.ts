@@ -9,6 +9,7 @@ import { aReport } from '../../test/aReport.ts';
 import type { Engine } from '../engines/engine.ts';
 import type { Attempt } from './attempt.ts';
 import type { EngineQueue, Turn } from './engineQueue.ts';
+import { Placer } from './placer.ts';
 import type { QueueableCall } from './queueableCall.ts';
 
 const MODEL = 'small-chat';
@@ -221,6 +222,34 @@ it('refuses no retry for its key’s bound', () => {
   useEight();
   askFor('flood', 7);
   expect(queue.placeAgain(aCall({ placement: aPlacement({ keyId: 'flood' }) })).kind).toBe('placed');
+});
+
+it('keeps a key whose streams may come to more than the caches hold from one of two engines, but for a part of its cache', async () => {
+  engines = [1, 2].map((number) => anEngine(`engine-${number}`, { room: { calls: 200, tokens: 100_000 } }));
+  queue = anEngineQueue({ placer: new Placer() });
+  const tokens = { maxOutputTokens: 8_000 };
+  askFor('flood', 100, tokens);
+  await settle();
+  const counts = () => engines.map(({ load }) => load.calls).sort((a, b) => a - b);
+  // Three quarters of a cache hold nine.
+  expect(counts()).toEqual([9, 91]);
+  await Promise.all(askFor('other', 9, tokens).map((one) => one.placed()));
+  expect(counts()).toEqual([18, 91]);
+});
+
+it('lets a key whose calls end soon go to every engine, however long they may become', async () => {
+  engines = [1, 2].map((number) => anEngine(`engine-${number}`, { room: { calls: 200, tokens: 100_000 } }));
+  queue = anEngineQueue({ placer: new Placer() });
+  const tokens = { maxOutputTokens: 8_000 };
+  const open: Asked[] = [];
+  for (let sent = 0; sent < 400; sent += 1) {
+    open.push(ask('key', 'key', tokens));
+    await jest.advanceTimersByTimeAsync(100);
+    if (open.length > 16) (await open.shift()?.placed())?.end(DROPPED);
+  }
+  askFor('key', 8, tokens);
+  await settle();
+  for (const { load } of engines) expect(load.calls).toBeGreaterThan(9);
 });
 
 it('tries what more an engine carries for a key whose calls are short, and not for one that fills it with streams', async () => {

@@ -94,7 +94,9 @@ export class EngineQueue {
   /** The attempt of a call whose turn it is, or the reason why it has none. */
   tryStart(call: QueueableCall, cost: number, engines = call.findEngines()): Attempt | Exclude<Start, 'started'> {
     if (this.#isBound(engines, call.placement.keyId)) return 'held_back';
-    return this.#placeOn(withRoom(engines, cost), call) ?? 'no_room';
+    const roomy = withRoom(engines, cost);
+    const attempt = this.#placeOn(roomy.filter(this.#uncrowded(engines, call.placement)), call);
+    return attempt ?? (roomy.length > 0 ? 'held_back' : 'no_room');
   }
 
   /** Counts a call that waited and has its turn. */
@@ -180,6 +182,21 @@ export class EngineQueue {
     const attempt = this.#placer.place(engines, call.placement);
     attempt?.joinQueue(this, call);
     return attempt;
+  }
+
+  /**
+   * Which of the engines a call may go to: a quarter of them, one at least, keep a part of their caches for other keys where its key
+   * crowds the others.
+   */
+  #uncrowded(
+    engines: readonly Engine[],
+    { keyId, maxOutputTokens, estimatedPromptTokens }: Placement,
+  ): (engine: Engine) => boolean {
+    const share = this.#limits.engineKeyShare;
+    const crowded = new Set(engines.filter(({ room }) => room.isCrowdedBy(keyId, share)));
+    if (crowded.size < Math.max(1, Math.floor(share * engines.length))) return () => true;
+    const maxTokens = estimatedPromptTokens + maxOutputTokens;
+    return (engine) => crowded.has(engine) || !engine.room.isCrowdedBy(keyId, share, maxTokens);
   }
 
   /** Whether a key may have no more on these engines. */

@@ -51,7 +51,7 @@ export class Placer {
 
   /** Places a call, which counts in its engine's load until the attempt ends. Returns undefined where there is no engine. */
   place(engines: readonly Engine[], placement: Placement): Attempt | undefined {
-    const { keyId, prefixHashes: hashes, promptBytes, isStream } = placement;
+    const { keyId, prefixHashes: hashes, promptBytes, maxOutputTokens, isStream } = placement;
     const { promptTokens, outputTokens } = this.expectTokens(placement);
     const decision = decide(engines, { prefixHashes: hashes, promptBytes, promptTokens }, this.#random);
     if (!decision) return undefined;
@@ -60,7 +60,8 @@ export class Placer {
     // Engines that get calls are measured by them.
     for (const each of slow) tryOut(each, this.#nowMs);
     const uncachedTokens = Math.max(0, promptTokens - chosen.cachedTokens);
-    const loaded = engine.load.open({ keyId, hashes, promptBytes, uncachedTokens, outputTokens, isStream });
+    const tokens = { uncachedTokens, outputTokens, maxOutputTokens };
+    const loaded = engine.load.open({ keyId, hashes, promptBytes, ...tokens, isStream });
     this.#news?.placed(engine.load, hashes);
     return new Attempt(decision, placement, { placer: this, loaded });
   }

@@ -26,6 +26,7 @@ export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>,
     promptBytes: 0,
     uncachedTokens: promptTokens,
     outputTokens: TRIAL_OUTPUT_TOKENS,
+    maxOutputTokens: TRIAL_OUTPUT_TOKENS,
     isStream: true,
   });
   let hasBegun = false;

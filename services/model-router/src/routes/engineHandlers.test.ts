@@ -15,7 +15,10 @@ it('lists whole tokens in flight on every engine, and says which are slow', asyn
   for (const { load } of fleet.engines) {
     // A sum of estimates is no whole number.
     for (const outputTokens of [0.1, 0.2, 41.6])
-      load.open({ keyId: 'key_1', hashes: [], promptBytes: 0, uncachedTokens: 0, outputTokens, isStream: true });
+      load.open({
+        ...{ keyId: 'key_1', hashes: [], promptBytes: 0, uncachedTokens: 0, isStream: true },
+        ...{ outputTokens, maxOutputTokens: outputTokens },
+      });
     load.isSlow = true;
   }
   const { listEngines } = createEngineHandlers({
