@@ -1,18 +1,24 @@
 import { expect, it } from '@jest/globals';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { signInAt } from '@turnpike/test-support/signInAt';
+import { until } from '@turnpike/test-support/until';
 import { account, post, toCookie } from './accounts.ts';
-import { stack } from './stack.ts';
+import { MODEL_WITH_SHARED_CACHE, stack } from './stack.ts';
 
 // The console host of the region, called as a page of the account layer does: with a token that the account layer signed.
 
-const console = () => stack.running.stack.regions.us.console_url;
+const consoleUrl = () => stack.running.stack.regions.us.console_url;
 
 /** Asks the console host as the account layer's page does, with a token in place of cookies. */
-const ask = (path: string, token: string, origin = account().origin): Promise<Response> =>
-  fetch(console() + path, { headers: { origin, authorization: `Bearer ${token}` } });
+const ask = (path: string, token: string, origin = account().origin, body?: object): Promise<Response> =>
+  fetch(consoleUrl() + path, {
+    method: body ? 'POST' : 'GET',
+    headers: { origin, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
 
-/** Signs Ada in and makes an organization with a workspace here. Returns the workspace and a token for it. */
-async function openConsole(): Promise<{ token: string; workspaceId: string; organizationId: string }> {
+/** Signs Ada in and makes an organization with a workspace here. Returns a token for it. */
+async function openConsole(): Promise<string> {
   const begun = await post('/account/sign-in/oidc', { provider_id: 'local' });
   const { url } = (await begun.json()) as { url: string };
   const back = await signInAt(url, { user: 'ada' });
@@ -26,15 +32,46 @@ async function openConsole(): Promise<{ token: string; workspaceId: string; orga
   const path = `/account/organizations/${organizationId}/workspaces`;
   const { workspace_id: workspaceId = '' } = await create(path, { region: 'us', name: 'States' });
   const { token = '' } = await create(`${path}/${workspaceId}/console-token`, {});
-  return { token, workspaceId, organizationId };
+  return token;
 }
 
 it('lists the keys of a workspace for a member with a token of the account layer', async () => {
-  const { token } = await openConsole();
+  const token = await openConsole();
   const answer = await ask('/console/keys', token);
   expect([answer.status, await answer.json()]).toEqual([200, { keys: [], next_after: null }]);
   expect(answer.headers.get('access-control-allow-origin')).toBe(account().origin);
   expect((await ask('/console/keys', token, 'https://evil.example')).status).toBe(403);
   expect((await ask('/console/keys', `${token}x`)).status).toBe(401);
   expect((await fetch(`${stack.running.stack.regions.us.base_url}/../console/keys`)).status).toBe(404);
+});
+
+it('creates a key that works at the API at once, and is refused from the next call on once it is revoked', async () => {
+  const token = await openConsole();
+  const apiKey = generateApiKey();
+  const key = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: 'Console' };
+  const change = (path: string, body: object) => ask(path, token, account().origin, body);
+  // The region learns of the workspace from the feed of the account layer.
+  const { key_id: keyId } = await until('the workspace in the region', async () => {
+    const answer = await change('/console/keys', key);
+    return answer.status === 201 ? ((await answer.json()) as { key_id: string }) : undefined;
+  });
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const { base_url: baseUrl } = stack.running.stack.regions.us;
+  const chat = async () => {
+    const body = JSON.stringify({
+      model: MODEL_WITH_SHARED_CACHE,
+      max_tokens: 1,
+      messages: [{ role: 'user', content: 'Hi' }],
+    });
+    return (await fetch(`${baseUrl}/chat/completions`, { method: 'POST', headers, body })).status;
+  };
+  expect((await fetch(`${baseUrl}/svc/key`, { headers })).status).toBe(200);
+  // Whether the workspace has credit yet is not the question here.
+  expect([200, 402]).toContain(await chat());
+  expect((await change(`/console/keys/${keyId}/block`, {})).status).toBe(200);
+  expect(await chat()).toBe(403);
+  expect((await change(`/console/keys/${keyId}/unblock`, {})).status).toBe(200);
+  await until('the key is let in again', async () => (await chat()) !== 403);
+  expect((await change(`/console/keys/${keyId}/revoke`, {})).status).toBe(200);
+  expect([await chat(), (await fetch(`${baseUrl}/svc/key`, { headers })).status]).toEqual([401, 401]);
 });

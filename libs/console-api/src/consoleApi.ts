@@ -30,6 +30,20 @@ const defineRoutes = <const Routes extends Record<string, ConsoleRoute>, Service
 const instant = z.string();
 /** Nano-dollars as a decimal text. */
 const nanoUsd = z.string();
+/** An upper limit of spend. Null and absence mean none. */
+const limitNanoUsd = z._default(
+  z.nullable(
+    z.pipe(
+      z.string().check(
+        z.regex(/^(0|[1-9]\d{0,15})$/, 'must be a decimal text of nano-dollars'),
+        z.refine((text) => Number(text) <= Number.MAX_SAFE_INTEGER, `must be at most ${Number.MAX_SAFE_INTEGER}`),
+      ),
+      z.transform((text: string) => BigInt(text)),
+    ),
+  ),
+  null,
+);
+const perMinute = z.int().check(z.minimum(1), z.maximum(1_000_000_000));
 const afterId = z._default(z.string().check(z.regex(/^[\w-]{0,128}$/, 'must be an id')), '');
 
 /** An API key, without anything that lets its reader use it. */
@@ -46,6 +60,18 @@ const keySchema = z.object({
 });
 export type ConsoleKeyBody = z.output<typeof keySchema>;
 
+const ofKey = z.object({ key_id: z.string() });
+const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
+const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key in this workspace.' } };
+const KEY_REVOKED = { key_revoked: { status: 409, message: 'This key is revoked, which is final.' } };
+const NOT_TOLD = {
+  gate_not_told: {
+    status: 503,
+    message: 'The change is made, but it may take 30 s until calls notice it. Repeat the change.',
+    retryAfterSeconds: 1,
+  },
+};
+
 /** API keys. */
 export const keysConsoleApi = defineRoutes('auth', {
   listKeys: {
@@ -55,6 +81,59 @@ export const keysConsoleApi = defineRoutes('auth', {
     promise: 'Lists the keys of the workspace by id, 500 a page, revoked and expired ones too.',
     params: z.object({ after: afterId }),
     answer: z.object({ keys: z.array(keySchema), next_after: z.nullable(z.string()) }),
+  },
+  createKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys',
+    promise:
+      'Registers a key that the caller made, by its SHA-256 and last four characters. The key itself never travels.',
+    body: z.strictObject({
+      key_sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex')),
+      last_four: z.string().check(z.regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key')),
+      name: z.string().check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line')),
+      rpm: z._default(perMinute, 600),
+      tpm: z._default(perMinute, 1_000_000),
+      max_budget_nano_usd: limitNanoUsd,
+      expires_at: z._default(z.nullable(z.iso.datetime({ offset: true })), null),
+    }),
+    status: 201,
+    answer: z.object({ key_id: z.string() }),
+    faults: {
+      key_already_registered: { status: 409, message: 'This key is registered already.' },
+      workspace_not_found: {
+        status: 404,
+        message: 'This region does not know the workspace yet. Retry in some seconds.',
+        retryAfterSeconds: 2,
+      },
+    },
+  },
+  blockKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/block',
+    promise: 'Refuses the calls of a key from the next one on. Repeated, it changes nothing.',
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
+  },
+  unblockKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/unblock',
+    promise: 'Admits the calls of a blocked key again, within 5 s.',
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
+  },
+  revokeKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/revoke',
+    promise: 'Refuses the calls of a key for good, from the next one on.',
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...NOT_TOLD },
   },
 });
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { type ConsoleRoute, keysConsoleApi } from '@turnpike/console-api/consoleApi';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CONSOLE_CALLER_HEADER, type ConsoleCaller, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
-import { putAWorkspace, registerAKey } from './builders.ts';
+import { putAWorkspace, registerAKey, verify } from './builders.ts';
 import { type Answer, fleet, startAuth, type TestAuth } from './startAuth.ts';
 
 let auth: TestAuth;
@@ -39,7 +40,7 @@ async function call(
   });
 }
 
-const { listKeys } = keysConsoleApi.routes;
+const { listKeys, createKey, blockKey, unblockKey, revokeKey } = keysConsoleApi.routes;
 
 describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name, route) => {
   it.each(ROLES)('lets the role %s in by its rights', async (role) => {
@@ -89,4 +90,69 @@ it('lists the keys of the workspace in the token, and none of another', async ()
   expect(JSON.stringify(body)).not.toContain('hash');
   const empty = await putAWorkspace(auth);
   expect((await call(listKeys, { member: { workspaceId: empty.workspaceId } })).body.keys).toEqual([]);
+});
+
+it('creates a key in the workspace of the token by its hash, which works at once', async () => {
+  const { workspaceId } = await putAWorkspace(auth);
+  const apiKey = generateApiKey();
+  const key = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: ' Laptop ' };
+  const { status, body } = await call(createKey, { member: { workspaceId }, body: key });
+  expect(status).toBe(201);
+  expect((await verify(auth, apiKey)).key).toMatchObject({
+    keyId: body.key_id,
+    rpm: 600,
+    maxBudgetNanoUsd: null,
+    workspace: { workspaceId },
+  });
+  expect((await call(createKey, { member: { workspaceId }, body: key })).body.error).toBe('key_already_registered');
+  expect((await call(listKeys, { member: { workspaceId } })).body.keys).toMatchObject([{ name: 'Laptop' }]);
+});
+
+it.each([
+  ['key_sha256', { key_sha256: 'sk-secret' }],
+  ['last_four', { last_four: 'sk-secret' }],
+  ['name', { name: '' }],
+  ['rpm', { rpm: 0 }],
+  ['max_budget_nano_usd', { max_budget_nano_usd: '9999999999999999' }],
+  ['max_budget_nano_usd', { max_budget_nano_usd: '-1' }],
+  ['expires_at', { expires_at: 'tomorrow' }],
+  ['body', { workspace_id: 'ws_other' }],
+])('refuses a key whose %s is wrong', async (param, changes) => {
+  const { workspaceId } = await putAWorkspace(auth);
+  const key = { key_sha256: 'a'.repeat(64), last_four: 'abcd', name: 'Laptop', ...changes };
+  const answer = await call(createKey, { member: { workspaceId }, body: key });
+  expect([answer.status, answer.body.param]).toEqual([400, param]);
+  expect(JSON.stringify(answer.body)).not.toContain('sk-secret');
+});
+
+it('creates no key before the region knows the workspace', async () => {
+  const body = { key_sha256: 'b'.repeat(64), last_four: 'abcd', name: 'Laptop' };
+  const answer = await call(createKey, { member: { workspaceId: 'ws_new' }, body });
+  expect([answer.status, answer.body.error]).toEqual([404, 'workspace_not_found']);
+});
+
+it('blocks, unblocks and revokes a key of the workspace, and the router learns of each', async () => {
+  const { workspaceId, keyId, apiKey } = await registerAKey(auth);
+  const change = { member: { workspaceId }, params: { key_id: keyId } };
+  const before = auth.announced.length;
+  expect((await call(blockKey, change)).body).toEqual({ key_id: keyId, status: 'blocked' });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: true });
+  expect((await call(unblockKey, change)).body).toEqual({ key_id: keyId, status: 'active' });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: false });
+  expect((await call(revokeKey, change)).body).toEqual({ key_id: keyId, status: 'revoked' });
+  expect((await verify(auth, apiKey)).key).toBeNull();
+  expect((await call(unblockKey, change)).body.error).toBe('key_revoked');
+  expect(auth.announced.length - before).toBe(3);
+});
+
+it.each([blockKey, unblockKey, revokeKey])('$path changes no key of another workspace', async (route) => {
+  const { keyId, apiKey } = await registerAKey(auth);
+  const { workspaceId } = await putAWorkspace(auth);
+  const before = auth.announced.length;
+  const foreign = await call(route, { member: { workspaceId }, params: { key_id: keyId } });
+  const missing = await call(route, { member: { workspaceId }, params: { key_id: 'key_none' } });
+  expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_key']);
+  expect(missing).toEqual(foreign);
+  expect((await verify(auth, apiKey)).key).toMatchObject({ keyId, isBlocked: false });
+  expect(auth.announced.length).toBe(before);
 });
