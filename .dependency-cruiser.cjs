@@ -47,11 +47,11 @@ module.exports = {
       comment:
         'A browser imports the declarations of routes too: nothing of Node, of a server or of a client stands below them.',
       severity: 'error',
-      from: { path: '^libs/internal-api/src/[^/]+$', pathNot: '(/a[A-Z][^/]*|[.]test)[.]ts$' },
+      from: { path: '^libs/(internal|console)-api/src/[^/]+$', pathNot: '(/a[A-Z][^/]*|[.]test)[.]ts$' },
       to: {
         reachable: true,
         path: [
-          '^libs/internal-api/src/transport/',
+          '^libs/(internal|console)-api/src/transport/',
           'node_modules/(express|undici|pino)/',
           '^(node:)?(assert|buffer|child_process|cluster|crypto|dns|events|fs|http|http2|https|net|os|path|perf_hooks|process|stream|timers|tls|url|util|worker_threads|zlib)(/|$)',
         ],

@@ -58,7 +58,6 @@ const keySchema = z.object({
   expires_at: z.nullable(instant),
   created_at: instant,
 });
-export type ConsoleKeyBody = z.output<typeof keySchema>;
 
 const ofKey = z.object({ key_id: z.string() });
 const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
@@ -137,7 +136,73 @@ export const keysConsoleApi = defineRoutes('auth', {
   },
 });
 
+const LONGEST_RANGE_MS = 366 * 24 * 60 * 60 * 1_000;
+const day = z.iso.date('must be a day as YYYY-MM-DD');
+const count = z.number();
+
+const usageSchema = z.object({
+  /** UTC, as `YYYY-MM-DD`. */
+  day: z.string(),
+  key_id: z.string(),
+  /** Canonical id. */
+  model: z.string(),
+  requests: count,
+  success: count,
+  failure: count,
+  unknown: count,
+  prompt_tokens: count,
+  cached_prompt_tokens: count,
+  completion_tokens: count,
+  charge_nano_usd: nanoUsd,
+});
+const callSchema = z.object({
+  call_id: z.string(),
+  key_id: z.string(),
+  model: z.string(),
+  canonical_model: z.string(),
+  status: z.string(),
+  prompt_tokens: count,
+  cached_prompt_tokens: count,
+  completion_tokens: count,
+  charge_nano_usd: nanoUsd,
+  started_at: instant,
+  ended_at: instant,
+});
+
+/** Usage and its cost. */
+export const usageConsoleApi = defineRoutes('usage-ledger', {
+  listUsage: {
+    right: 'usage.read',
+    method: 'GET',
+    path: '/console/usage',
+    promise:
+      'Sums the usage of the workspace by UTC day, key and model, in this order. `end` is the first day left out, 366 days at most.',
+    params: z.object({ start: day, end: day }).check(
+      z.refine(({ start, end }) => start < end, { path: ['end'], error: 'must be a later day than start' }),
+      z.refine(({ start, end }) => Date.parse(end) - Date.parse(start) <= LONGEST_RANGE_MS, {
+        path: ['end'],
+        error: 'must be at most 366 days after start',
+      }),
+    ),
+    answer: z.object({ usage: z.array(usageSchema) }),
+  },
+  getCall: {
+    right: 'usage.read',
+    method: 'GET',
+    path: '/console/usage/calls/:call_id',
+    promise: 'Shows one call of text by its `x-router-call-id`, without its content, which is nowhere kept.',
+    params: z.object({ call_id: z.string() }),
+    answer: callSchema,
+    faults: {
+      unknown_call: {
+        status: 404,
+        message: 'There is no such call in this workspace. A call appears within seconds of its end.',
+      },
+    },
+  },
+});
+
 /** All routes of a console host. */
-export const CONSOLE_APIS = [keysConsoleApi] as const;
+export const CONSOLE_APIS = [keysConsoleApi, usageConsoleApi] as const;
 /** The services behind a console host. */
 export type ConsoleService = (typeof CONSOLE_APIS)[number]['service'];

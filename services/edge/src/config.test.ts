@@ -14,6 +14,7 @@ const REQUIRED = {
   CONSOLE_ALLOWED_ORIGIN: 'https://console.example',
   AUTH_URL: 'http://auth',
   AUTH_INTERNAL_URL: 'http://auth',
+  LEDGER_INTERNAL_URL: 'http://ledger',
   CATALOG_URL: 'http://catalog',
   ROUTER_URL: 'http://router',
   LEDGER_URL: 'http://ledger',

@@ -31,6 +31,8 @@ export const configSchema = z.object({
   CONSOLE_ALLOWED_ORIGIN: accountOriginSchema,
   /** Auth's internal listener, for the console host. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
+  /** The ledger's internal listener, for the console host. */
+  LEDGER_INTERNAL_URL: serviceUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /**

@@ -33,7 +33,7 @@ startService({
       ...common,
       region: config.REGION,
       allowedOrigin: config.CONSOLE_ALLOWED_ORIGIN,
-      urls: { auth: config.AUTH_INTERNAL_URL },
+      urls: { auth: config.AUTH_INTERNAL_URL, 'usage-ledger': config.LEDGER_INTERNAL_URL },
       publicKeys: config.INTERNAL_PUBLIC_KEYS,
       internalHeaders,
     });

@@ -41,18 +41,18 @@ let respond = OK;
 let auth: Server;
 const stops: (() => void)[] = [];
 
-async function startConsole(authPort: number, burst = 1_000): Promise<number> {
+async function startConsole(authPort: number, floodLimit = { requestsPerMinute: 6_000, burst: 1_000 }): Promise<number> {
   const { listener, close } = createConsole({
     log: aSilentLogger(),
     telemetry: noTelemetry,
     region: 'us',
     allowedOrigin: ORIGIN,
-    urls: { auth: `http://127.0.0.1:${authPort}` },
+    urls: { auth: `http://127.0.0.1:${authPort}`, 'usage-ledger': 'http://127.0.0.1:1' },
     publicKeys,
     signingKey: fleet.keyOf('edge'),
     internalHeaders: createTokenIssuer({ key: fleet.keyOf('edge') }),
     trustedHops: 0,
-    floodThrottle: createFloodThrottle({ requestsPerMinute: 6_000, burst }),
+    floodThrottle: createFloodThrottle(floodLimit),
   });
   const server = await listen(listener, { host: '127.0.0.1', port: 0 });
   stops.push(() => {
@@ -251,6 +251,18 @@ it.each([[[]], [['Expect: 100-continue']], [['Connection: keep-alive, X-Turnpike
   },
 );
 
+it.each([
+  ['whole', '{"name":"Laptop"}'],
+  ['in chunks', new Blob(['{"name":"Laptop"}']).stream()],
+])('passes a body on that comes %s', async (_how, body) => {
+  respond = (req, res) => void req.pipe(res);
+  const headers = { origin: ORIGIN, authorization: `Bearer ${await aToken()}`, 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+  const answer = await fetch(`http://127.0.0.1:${port}/console/keys`, init);
+  expect([answer.status, await answer.text()]).toEqual([200, '{"name":"Laptop"}']);
+  expect(received[0]?.headers['content-type']).toBe('application/json');
+});
+
 it('answers 503 where the service behind is away, and cuts an answer that breaks off', async () => {
   const dead = await startConsole(await findFreePort());
   const answer = await ask({}, dead);
@@ -284,7 +296,7 @@ it('keeps its connections to a service, and adds no listener to that of the brow
 });
 
 it('sheds a flood before it looks at a token', async () => {
-  const limited = await startConsole(1, 2);
+  const limited = await startConsole(1, { requestsPerMinute: 1, burst: 2 });
   const statuses = [];
   for (let request = 0; request < 4; request += 1)
     statuses.push((await ask({ authorization: undefined }, limited)).status);

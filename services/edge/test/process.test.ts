@@ -24,6 +24,7 @@ async function withProcess(run: (port: number) => Promise<void>): Promise<string
     CONSOLE_PORT: String(await findFreePort()),
     CONSOLE_ALLOWED_ORIGIN: 'https://console.example',
     AUTH_INTERNAL_URL: 'http://127.0.0.1:1',
+    LEDGER_INTERNAL_URL: 'http://127.0.0.1:1',
     TRUSTED_HOPS: '0',
     DRAIN_SETTLE_MS: '0',
     // Nobody is asked.

@@ -1,6 +1,8 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
+import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { serveApi } from '@turnpike/internal-api/transport/serveApi';
@@ -12,6 +14,7 @@ import { createToPublicError, toInternalError } from './api/ledgerError.ts';
 import type { Db } from './database/createDb.ts';
 import { createLookUpGate } from './ledger/createLookUpGate.ts';
 import { type BookHandlerDependencies, createBookHandlers } from './routes/bookHandlers.ts';
+import { createConsoleHandlers } from './routes/consoleHandlers.ts';
 import { createDeadLetterHandlers, type DeadLetterHandlerDependencies } from './routes/deadLetterHandlers.ts';
 import { getUsage } from './routes/getUsage.ts';
 import { getUsageRequest } from './routes/getUsageRequest.ts';
@@ -19,10 +22,12 @@ import { createRecoveryHandlers, type RecoveryHandlerDependencies } from './rout
 import { createRouterHandlers, type RouterHandlerDependencies } from './routes/routerHandlers.ts';
 
 /** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
-export const LOOK_UP_CONNECTIONS = 10;
+export const LOOK_UP_CONNECTIONS = 13;
 /** Sums have slots of their own: however slow they are, a call is looked up by its id. */
 const BY_ID = { slots: 5, slotsPerKey: 3 };
 const SUMS = { slots: 3, slotsPerKey: 2 };
+/** Look-ups of the console, where a workspace takes the part of a key. */
+const CONSOLE = { slots: 3, slotsPerKey: 2 };
 
 export interface AppDependencies
   extends BookHandlerDependencies,
@@ -32,7 +37,7 @@ export interface AppDependencies
   telemetry: Pick<Telemetry, 'meter'>;
   authenticator: Authenticator;
   lookUpsPerSecond: number;
-  /** Keys that the edge signs the client's address with. */
+  /** Keys that the edge signs the client's address and the caller of a console route with. */
   tokenKeys: PublicKey[];
   /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
@@ -75,16 +80,24 @@ function listPublicRoutes(dependencies: AppDependencies): RouteTable {
 
 /** The routes for the other services and the operator. */
 function listInternalRoutes(dependencies: AppDependencies): RouteTable {
+  const { internalGuard, tokenKeys, lookUpDb, usageQueryTimeoutMs: timeoutMs } = dependencies;
   return {
     toWireError: toInternalError,
-    routes: serveApi(usageLedgerApi, {
-      guard: dependencies.internalGuard,
-      handlers: {
-        ...createBookHandlers(dependencies),
-        ...createDeadLetterHandlers(dependencies),
-        ...createRouterHandlers(dependencies),
-        ...createRecoveryHandlers(dependencies),
-      },
-    }),
+    routes: [
+      ...serveApi(usageLedgerApi, {
+        guard: internalGuard,
+        handlers: {
+          ...createBookHandlers(dependencies),
+          ...createDeadLetterHandlers(dependencies),
+          ...createRouterHandlers(dependencies),
+          ...createRecoveryHandlers(dependencies),
+        },
+      }),
+      ...serveConsoleApi(usageConsoleApi, {
+        internalGuard,
+        keys: tokenKeys,
+        handlers: createConsoleHandlers({ lookUpDb, lookUp: createLookUpGate({ ...CONSOLE, timeoutMs }) }),
+      }),
+    ],
   };
 }

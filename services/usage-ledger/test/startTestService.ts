@@ -23,7 +23,7 @@ import { followTimeline } from '../src/recovery/followTimeline.ts';
 import { observeRecovery } from '../src/recovery/recoveryMetrics.ts';
 import { silentLog, type TestLedger } from './openTestLedger.ts';
 
-const fleet = aFleet();
+export const fleet = aFleet();
 
 /** Signs calls of a test, each as a caller that its route declares. */
 export const internalHeaders = signsAsCaller(fleet);

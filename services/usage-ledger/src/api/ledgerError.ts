@@ -1,3 +1,5 @@
+import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { createConsoleFaultWording } from '@turnpike/console-api/transport/serveConsoleApi';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
@@ -15,9 +17,11 @@ export const createToPublicError =
     findWording(error, [(fault: GuardFault) => toServiceGuardError(fault, options)]) ?? toWireError(error);
 
 const wordFault = createFaultWording(usageLedgerApi);
+const wordConsoleFault = createConsoleFaultWording(usageConsoleApi);
 
 /** Words what a handler of the internal listener threw. Undefined for what nobody foresaw. */
-export const toInternalError = (error: unknown): WireError | undefined => wordFault(error) ?? toWireError(error);
+export const toInternalError = (error: unknown): WireError | undefined =>
+  wordFault(error) ?? wordConsoleFault(error) ?? toWireError(error);
 
 function toWireError(error: unknown): WireError | undefined {
   // A path that is not even well encoded: no id could be in it.

@@ -1,16 +1,17 @@
 import type { Db } from '../database/createDb.ts';
 import type { UsageRequest } from '../generated/client.ts';
+import type { UsageOwner } from './listUsage.ts';
 import { callInstantMs } from './readUsageEvent.ts';
 
 const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The recorded call of an id, if the key made it. An id that could not be one, an id of another key and an id whose row
+ * Returns the recorded call of an id, if it is the owner's. An id that could not be one, an id of another owner and an id whose row
  * is not written yet are all undefined, and so is one of media: their handle is the job.
  */
 export async function findUsageRequest(
   db: Pick<Db, 'usageRequest'>,
-  { callId, keyId }: { callId: string; keyId: string },
+  { callId, ...owner }: { callId: string } & UsageOwner,
 ): Promise<UsageRequest | undefined> {
   if (!UUID_PATTERN.test(callId)) return undefined;
   const id = callId.toLowerCase();
@@ -20,7 +21,9 @@ export async function findUsageRequest(
     where: { callId: { gte: firstCallIdOfMonth(id), lte: id } },
     orderBy: { callId: 'desc' },
   });
-  return nearest?.callId === id && nearest.keyId === keyId && nearest.modality === 'text' ? nearest : undefined;
+  if (!nearest || nearest.callId !== id || nearest.modality !== 'text') return undefined;
+  const isOwned = 'keyId' in owner ? nearest.keyId === owner.keyId : nearest.workspaceId === owner.workspaceId;
+  return isOwned ? nearest : undefined;
 }
 
 /** The smallest call id of the UTC month that a call id lies in: where the partition of both begins. */

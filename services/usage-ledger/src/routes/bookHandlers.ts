@@ -78,7 +78,7 @@ const toCreditBody = ({ creditId, amountNanoUsd, note, createdAt }: Credit) => (
   created_at: createdAt.toISOString(),
 });
 
-const TOO_MANY_ENTRIES = {
+export const TOO_MANY_ENTRIES = {
   kind: 'invalid_request',
   param: 'end',
   problem: `is too late: ${MAX_USAGE_ENTRIES} entries at most are given`,
@@ -118,7 +118,7 @@ function toReconciliationBody({ workspaceId, checks, doubts }: WorkspaceReport) 
 }
 
 /** Usage as the operator reads it: counts as numbers, the amount as a decimal string of nano-dollars. */
-function toUsageEntryBody(usage: UsageEntry) {
+export function toUsageEntryBody(usage: UsageEntry) {
   return {
     ...(usage.keyId !== null && { key_id: usage.keyId }),
     ...(usage.day !== null && { day: usage.day }),
