@@ -29,6 +29,7 @@ const publicKeys = [...fleet.publicKeys, ...global.publicKeys];
 const CALLER: ConsoleCaller = { userId: 'u1', organizationId: 'o1', workspaceId: 'ws_1', role: 'developer' };
 
 const received: IncomingMessage[] = [];
+const warned: string[] = [];
 const OK: RequestListener = (_req, res) => {
   res.setHeader('Content-Type', 'application/json');
   res.setHeader('Set-Cookie', 'a=b');
@@ -41,9 +42,12 @@ let respond = OK;
 let auth: Server;
 const stops: (() => void)[] = [];
 
-async function startConsole(authPort: number, floodLimit = { requestsPerMinute: 6_000, burst: 1_000 }): Promise<number> {
+async function startConsole(
+  authPort: number,
+  floodLimit = { requestsPerMinute: 6_000, burst: 1_000 },
+): Promise<number> {
   const { listener, close } = createConsole({
-    log: aSilentLogger(),
+    log: Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => void warned.push(message) }),
     telemetry: noTelemetry,
     region: 'us',
     allowedOrigin: ORIGIN,
@@ -276,6 +280,7 @@ it('answers 503 where the service behind is away, and cuts an answer that breaks
     setImmediate(() => res.destroy());
   };
   expect((await ask()).body.length).toBeLessThan(100);
+  expect(warned.at(-1)).toBe('upstream broke an answer off');
 });
 
 it('keeps its connections to a service, and adds no listener to that of the browser at each request', async () => {

@@ -4,7 +4,7 @@ import type { Region } from '@turnpike/config/region';
 import { CONSOLE_APIS, type ConsoleRoute, type ConsoleService } from '@turnpike/console-api/consoleApi';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
+import { cutAnswer, enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import {
@@ -229,6 +229,11 @@ function createProxy(
         const shown = Object.entries(answer.headers).filter(([name]) => SHOWN.includes(name));
         res.writeHead(answer.statusCode ?? 502, Object.fromEntries(shown));
         answer.pipe(res);
+        answer.once('error', (error) => {
+          if (res.destroyed) return;
+          log.warn({ err: error, service, route: routeOf(res) }, 'upstream broke an answer off');
+          cutAnswer(res);
+        });
       },
       error(error, _req, res) {
         if (!('writeHead' in res) || res.destroyed || res.writableEnded) return;
