@@ -28,7 +28,7 @@ const ENGINES = POSTGRES + 14;
 export interface ServicePorts {
   port: number;
   internalPort: number;
-  /** Of the edge: its listener for browsers. */
+  /** Listener of the edge for browsers. */
   consolePort?: number;
 }
 
