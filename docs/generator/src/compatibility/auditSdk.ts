@@ -1,38 +1,48 @@
-import type { FieldSupport } from './listFields.ts';
+import { DISCRIMINATORS, type FieldSupport } from './listFields.ts';
 import type { Sdk } from './readSdkTypes.ts';
 import type { Audit, AuditedFields, AuditedForms } from './sdkAudit.ts';
 
 /**
- * What the SDK knows of a body and our schema does not, as it was judged. Throws when the SDK knows anything else, or no
+ * What the SDK knows of a body and our schema does not, and values that only one of both allows, as it was judged. Throws when the SDK knows anything else, or no
  * longer knows what was judged, naming it: then a new version awaits its audit.
  */
-export function auditSdk(sdk: Pick<Sdk, 'membersOf'>, audit: Audit, known: FieldSupport[]): FieldSupport[] {
-  const names = new Set(known.map(({ field }) => field));
+export function auditSdk(
+  sdk: Pick<Sdk, 'membersOf' | 'valuesOf'>,
+  audit: Audit,
+  known: FieldSupport[],
+): FieldSupport[] {
+  const fieldsOf = new Map(known.map((field) => [field.field, field]));
   return [
-    ...audit.fields.flatMap((fields) => auditFields(sdk, fields, names)),
-    ...(audit.forms ?? []).flatMap((forms) => auditForms(sdk, forms, names)),
+    ...audit.fields.flatMap((fields) => auditFields(sdk, fields, fieldsOf)),
+    ...(audit.forms ?? []).flatMap((forms) => auditForms(sdk, forms, fieldsOf)),
   ];
 }
 
 function auditFields(
-  sdk: Pick<Sdk, 'membersOf'>,
-  { file, type, at, others }: AuditedFields,
-  names: Set<string>,
+  sdk: Pick<Sdk, 'membersOf' | 'valuesOf'>,
+  { file, type, at, others, values = {} }: AuditedFields,
+  known: Map<string, FieldSupport>,
 ): FieldSupport[] {
   const toField = (name: string) => (at === '' ? name : `${at}.${name}`);
-  const unknown = sdk.membersOf(file, type).filter((name) => !names.has(toField(name)));
+  const unknown = sdk.membersOf(file, type).filter((name) => !known.has(toField(name)));
   assertSame(type, unknown, Object.keys(others));
-  return Object.entries(others).map(([name, verdict]) => ({ field: toField(name), ...verdict }));
+  const differing = [...sdk.valuesOf(file, type)].flatMap(([name, theirs]) => {
+    const { support, values: ours } = known.get(toField(name)) ?? {};
+    if (DISCRIMINATORS.includes(name) || support === 'no' || !ours) return [];
+    return [...new Set(theirs).symmetricDifference(new Set(ours))].map((value) => `${name} (${value})`);
+  });
+  assertSame(type, differing, Object.keys(values));
+  return Object.entries({ ...others, ...values }).map(([name, verdict]) => ({ field: toField(name), ...verdict }));
 }
 
 function auditForms(
   sdk: Pick<Sdk, 'membersOf'>,
   { file, type, forms }: AuditedForms,
-  names: Set<string>,
+  known: Map<string, FieldSupport>,
 ): FieldSupport[] {
   assertSame(type, sdk.membersOf(file, type), Object.keys(forms));
   const verdicts = Object.values(forms);
-  const lost = verdicts.find((verdict) => typeof verdict === 'string' && !names.has(verdict));
+  const lost = verdicts.find((verdict) => typeof verdict === 'string' && !known.has(verdict));
   if (lost !== undefined) throw new Error(`${type}: our schema has no ${String(lost)}`);
   return verdicts.filter((verdict) => typeof verdict !== 'string');
 }

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals';
 import { toOpenApiDocument } from '../openapi/openApiDocument.ts';
 import { auditSdk } from './auditSdk.ts';
 import { COMPATIBILITY_FILE, renderCompatibility } from './compatibilityPage.ts';
-import { findMembers, readSdk } from './readSdkTypes.ts';
+import { findMembers, findValues, readSdk } from './readSdkTypes.ts';
 import { SDK_AUDIT } from './sdkAudit.ts';
 
 it('says what the schemas and the audit of the pinned SDK say; if this fails: npm run docs', async () => {
@@ -62,6 +62,7 @@ it.each([
   ['POST /v1/images/generations', 'Request', 'moderation', 'Taken, and not passed to engines.'],
   ['POST /v1/images/generations', 'Request', 'safety_identifier', '422.'],
   ['POST /v1/images/generations', 'Request', 'svg', '422.'],
+  ['POST /v1/images/generations', 'Request', 'quality (max)', '422.'],
   ['POST /v1/images/generations', 'Answer', 'data[].revised_prompt', 'Not in any answer.'],
   ['POST /v1/audio/transcriptions', 'Request', 'known_speaker_names', '422.'],
   ['POST /v1/audio/transcriptions', 'Answer', 'segments[].avg_logprob', 'Not in any answer.'],
@@ -78,29 +79,42 @@ it('audits only operations that there are', () => {
 });
 
 const audit = { fields: [{ file: 'a.d.ts', type: 'Params', at: 'body', others: {} }] };
-const known = [{ field: 'body.model', support: 'yes' as const, note: '' }];
+const known = [{ field: 'body.model', support: 'yes' as const, note: '', values: ['a', 'b'] }];
+const sdkOf = (members: string[], values: string[] = ['a', 'b']) => ({
+  membersOf: () => members,
+  valuesOf: () => new Map([['model', values]]),
+});
 
 it('fails until a field that an SDK upgrade brings has been judged', () => {
-  expect(auditSdk({ membersOf: () => ['model'] }, audit, known)).toEqual([]);
-  expect(() => auditSdk({ membersOf: () => ['model', 'mood'] }, audit, known)).toThrow('has mood: judge it');
+  expect(auditSdk(sdkOf(['model']), audit, known)).toEqual([]);
+  expect(() => auditSdk(sdkOf(['model', 'mood']), audit, known)).toThrow('has mood: judge it');
+});
+
+it('fails until a value that the SDK or our schema alone allows has been judged', () => {
+  expect(() => auditSdk(sdkOf(['model'], ['a', 'b', 'c']), audit, known)).toThrow('has model (c): judge it');
+  expect(() => auditSdk(sdkOf(['model'], ['a']), audit, known)).toThrow('has model (b): judge it');
+  const no = { support: 'no' as const, note: '422.' };
+  const judged = audit.fields.map((each) => ({ ...each, values: { 'model (c)': no } }));
+  const rows = auditSdk(sdkOf(['model'], ['a', 'b', 'c']), { fields: judged }, known);
+  expect(rows).toEqual([{ field: 'body.model (c)', ...no }]);
+  expect(() => auditSdk(sdkOf(['model']), { fields: judged }, known)).toThrow('model (c) is gone');
 });
 
 it('fails when what was judged is gone from the SDK', () => {
   const others = { mood: { support: 'no' as const, note: '' } };
   const [fields] = audit.fields.map((each) => ({ ...each, others }));
-  expect(() => auditSdk({ membersOf: () => ['model'] }, { fields: fields ? [fields] : [] }, known)).toThrow(
-    'mood is gone',
-  );
+  expect(() => auditSdk(sdkOf(['model']), { fields: fields ? [fields] : [] }, known)).toThrow('mood is gone');
 });
 
 it('reads interfaces in namespaces and unions out of declarations', () => {
   const declarations = `
     export interface Answer { /** {not: a; field: b} */ id: string; map?: { [key: string]: number; }; }
-    export declare namespace Answer { interface Choice { text: Array<'a' | 'b'>; } }
+    export declare namespace Answer { interface Choice { text: Array<'a' | 'b'>; kind: 'a' | 'b' | null; other?: 'a' | Form; } }
     export interface Asked<Form extends 'x' | undefined = 'x'> { form?: Form; }
     export type Form = 'none' | Answer.Choice | Array<'x' | 'y'>;`;
   expect(findMembers(declarations, 'Answer')).toEqual(['id', 'map']);
-  expect(findMembers(declarations, 'Answer.Choice')).toEqual(['text']);
+  expect(findMembers(declarations, 'Answer.Choice')).toEqual(['text', 'kind', 'other']);
+  expect(findValues(declarations, 'Answer.Choice')).toEqual(new Map([['kind', ['a', 'b']]]));
   expect(findMembers(declarations, 'Form')).toEqual(["'none'", 'Answer.Choice', "Array<'x' | 'y'>"]);
   expect(findMembers(declarations, 'Asked')).toEqual(['form']);
   expect(() => findMembers(declarations, 'Other')).toThrow('declares no Other');

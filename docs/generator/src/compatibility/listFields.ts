@@ -8,15 +8,21 @@ export interface FieldSupport {
   field: string;
   support: Support;
   note: string;
+  /** The texts that the field may have in any of its forms; undefined if it may have others. */
+  values?: string[] | undefined;
 }
 
-const DISCRIMINATORS = ['role', 'type'];
+/** Fields that tell the forms of an object apart. */
+export const DISCRIMINATORS = ['role', 'type'];
 
 /** Every field of a body, nested ones after their parents, each once. */
 export function listFields(schema: JsonSchema, schemas: Record<string, JsonSchema>): FieldSupport[] {
   const found = new Map<string, FieldSupport>();
   const add = (field: string, from: JsonSchema): void => {
-    if (!found.has(field)) found.set(field, { field, support: supportOf(from), note: noteOf(from) });
+    const values = valuesOf(from, schemas);
+    const earlier = found.get(field);
+    if (!earlier) found.set(field, { field, support: supportOf(from), note: noteOf(from), values });
+    else earlier.values = values && earlier.values && [...earlier.values, ...values];
   };
   const visit = (node: JsonSchema, path: string): void => {
     const resolved = resolve(node, schemas);
@@ -35,6 +41,21 @@ export function listFields(schema: JsonSchema, schemas: Record<string, JsonSchem
   };
   visit(schema, '');
   return [...found.values()];
+}
+
+/** The texts that a schema allows; undefined if it allows something else than these and null. */
+function valuesOf(schema: JsonSchema, schemas: Record<string, JsonSchema>): string[] | undefined {
+  const { anyOf, oneOf, enum: values, const: value, type } = resolve(schema, schemas);
+  const forms = anyOf ?? oneOf;
+  if (forms) {
+    const each = forms.map((form) => valuesOf(form, schemas));
+    return each.includes(undefined) ? undefined : each.flatMap((texts) => texts ?? []);
+  }
+  if (type === 'null') return [];
+  const texts: unknown[] = Array.isArray(values) ? values : value === undefined ? [] : [value];
+  return texts.length > 0 && texts.every((text) => typeof text === 'string' || text === null)
+    ? texts.filter((text) => typeof text === 'string')
+    : undefined;
 }
 
 function resolve(schema: JsonSchema, schemas: Record<string, JsonSchema>): JsonSchema {

@@ -9,6 +9,8 @@ export interface AuditedFields {
   /** Where the type's fields stand in the body: `choices[].message`; empty for the body itself. */
   at: string;
   others: Record<string, Verdict>;
+  /** Values of fields that the SDK alone or our schema alone allows, as `quality (max)`. Forms have `role` and `type`. */
+  values?: Record<string, Verdict>;
 }
 
 /** The forms that a value may have in the SDK: what our schemas call each, or how it is judged. */
@@ -65,6 +67,14 @@ const usageAudit: AuditedFields[] = [
   },
 ];
 
+const completionChoice: AuditedFields = {
+  file: TEXT,
+  type: 'CompletionChoice',
+  at: 'choices[]',
+  others: {},
+  values: { 'finish_reason (tool_calls)': NEVER, 'finish_reason (function_call)': NEVER },
+};
+
 const IMAGES = 'images.d.ts';
 const TRANSCRIPTS = 'audio/transcriptions.d.ts';
 const TRANSLATIONS = 'audio/translations.d.ts';
@@ -72,6 +82,7 @@ const VIDEOS = 'videos.d.ts';
 
 /** Media refuse what their schemas do not have. */
 const UNKNOWN: Verdict = { support: 'no', note: '422.' };
+const OF_OTHER_JOBS: Verdict = { support: 'yes', note: 'Of jobs of images and audio.' };
 const BY_UNITS: Verdict = { support: 'no', note: 'See `usage.units_consumed`: media are not counted in tokens.' };
 const videoAudit: AuditedFields[] = [
   { file: VIDEOS, type: 'Video', at: '', others: {} },
@@ -267,14 +278,14 @@ export const SDK_AUDIT: Record<string, Audit> = {
   'createCompletion answer': {
     fields: [
       { file: TEXT, type: 'Completion', at: '', others: { system_fingerprint: HIDDEN } },
-      { file: TEXT, type: 'CompletionChoice', at: 'choices[]', others: {} },
+      completionChoice,
       ...usageAudit,
     ],
   },
   'createCompletion events': {
     fields: [
       { file: TEXT, type: 'Completion', at: '', others: { system_fingerprint: HIDDEN } },
-      { file: TEXT, type: 'CompletionChoice', at: 'choices[]', others: {} },
+      completionChoice,
       ...usageAudit,
     ],
   },
@@ -301,6 +312,12 @@ export const SDK_AUDIT: Record<string, Audit> = {
           safety_identifier: UNKNOWN,
           svg: UNKNOWN,
         },
+        values: {
+          'output_format (gif)': UNKNOWN,
+          'output_format (svg)': UNKNOWN,
+          'quality (xhigh)': UNKNOWN,
+          'quality (max)': UNKNOWN,
+        },
       },
     ],
   },
@@ -311,6 +328,7 @@ export const SDK_AUDIT: Record<string, Audit> = {
         type: 'ImagesResponse',
         at: '',
         others: { background: NEVER, quality: NEVER, safety_identifier: NEVER, svg_usage: NEVER },
+        values: { 'output_format (gif)': NEVER, 'output_format (svg)': NEVER },
       },
       { file: IMAGES, type: 'Image', at: 'data[]', others: { revised_prompt: NEVER } },
       {
@@ -350,7 +368,17 @@ export const SDK_AUDIT: Record<string, Audit> = {
   'createVideo request': { fields: [{ file: VIDEOS, type: 'VideoCreateParams', at: '', others: {} }] },
   'createVideo answer': { fields: videoAudit },
   'getVideo answer': { fields: videoAudit },
-  'deleteVideo answer': { fields: [{ file: VIDEOS, type: 'VideoDeleteResponse', at: '', others: {} }] },
+  'deleteVideo answer': {
+    fields: [
+      {
+        file: VIDEOS,
+        type: 'VideoDeleteResponse',
+        at: '',
+        others: {},
+        values: { 'object (image.job.deleted)': OF_OTHER_JOBS, 'object (audio.job.deleted)': OF_OTHER_JOBS },
+      },
+    ],
+  },
   'createSpeech request': {
     fields: [
       { file: 'audio/speech.d.ts', type: 'SpeechCreateParams', at: '', others: {} },
