@@ -14,8 +14,8 @@ export interface KafkaClientOptions {
 export interface KafkaClient {
   kafka: kafkajs.Kafka;
   /**
-   * Ends the connections to a broker that let a request time out, so that the next try opens another one. For `on` of a producer or a
-   * consumer. kafkajs would keep them, and TCP tries a peer that was silent for a minute only once a minute.
+   * Ends the connections to a broker that let a request time out, so that the next try opens another one. Listens to a producer or a
+   * consumer. kafkajs would keep the connection. TCP tries a peer that was silent for a minute only once a minute.
    */
   endSilent(event: RequestTimeoutEvent): void;
 }

@@ -20,7 +20,7 @@ const CHATS_AT_ONCE = 4;
 /** Tokens that the caches of a model's two engines hold together. */
 const CACHE_TOKENS = 2 * 262_144;
 const SLOW = { tokens: 8_000, betweenMs: 250 };
-/** As many of the part as the key may have fill the caches half again. */
+/** Streams of which a key's share comes to one and a half times the caches. */
 const QUICK = { tokens: 16_000, betweenMs: 1 };
 
 /** What the attacker has sent. */

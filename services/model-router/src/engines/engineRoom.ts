@@ -105,8 +105,8 @@ export class EngineRoom {
   }
 
   /**
-   * Whether the calls of a key, with as many tokens more, may come to more than this share of the cache and do not end soon. The engine
-   * then makes calls of others wait.
+   * Returns whether a key crowds the engine with calls that do not end soon. With as many tokens more, they may come to more than this
+   * share of the cache. Calls of other keys then wait in the engine.
    */
   isCrowdedBy(keyId: string, share: number, moreTokens = 0): boolean {
     const own = this.#load.ofKey(keyId);

@@ -185,8 +185,8 @@ export class EngineQueue {
   }
 
   /**
-   * Which of the engines a call may go to: a quarter of them, one at least, keep a part of their caches for other keys where its key
-   * crowds the others.
+   * Returns whether a call may go to an engine. A key that crowds three quarters of the engines, one at least, may not crowd the
+   * others too.
    */
   #uncrowded(
     engines: readonly Engine[],
