@@ -48,7 +48,7 @@ export function findValues(declarations: string, type: string): Map<string, stri
   return new Map(closed.map(([name, text]) => [name, [...text.matchAll(/'([^']*)'/g)].map(([, value = '']) => value)]));
 }
 
-/** Where a type is declared, and the text of the type of each of its fields if it is an interface. */
+/** Place where a type is declared, and the text of each field's type if it is an interface. */
 function findType(declarations: string, type: string): { scope: string; name: string; fields?: Map<string, string> } {
   const names = type.split('.');
   const name = names.pop() ?? '';
