@@ -177,6 +177,9 @@ it('makes a workspace that is served once it has credit and a key, and none anew
     billing_status: 'active',
     monthly_cap_usd: '9.5',
     monthly_cap_nano_usd: '9500000000',
+    account_status: null,
+    account_cap_usd: null,
+    account_cap_nano_usd: null,
   });
   expect(await refused(...create)).toEqual({ code: 1, problem: 'There is a workspace of this id already.' });
   expect(await done('workspaces', 'show', id)).toMatchObject({ monthly_cap_usd: '9.5' });

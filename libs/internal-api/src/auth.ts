@@ -32,6 +32,9 @@ export const workspaceSchema = z
     region: regionSchema,
     billing_status: billingStatus,
     monthly_cap_nano_usd: nanoUsdSchema.nullable(),
+    /** The account layer's side, beside the operator's above. The stricter counts. Null: the account layer does not know the workspace. */
+    account_status: billingStatus.nullable().default(null),
+    account_cap_nano_usd: nanoUsdSchema.nullable().default(null),
     /** Rises with every change. */
     version: z.number().int(),
   })

@@ -105,7 +105,8 @@ it.each([
 it('keeps the hold of the one side when the other releases', async () => {
   await follow([aDocument({ version: 1, status: 'on_hold' })]);
   const { apiKey } = await registerAKey(auth, { workspace_id: 'ws_a' });
-  await auth.callInternal('POST', '/internal/workspaces/ws_a/hold');
+  const { body: shown } = await auth.callInternal('POST', '/internal/workspaces/ws_a/hold');
+  expect(shown).toMatchObject({ billing_status: 'on_hold', account_status: 'on_hold', account_cap_nano_usd: '100' });
   await follow([aDocument({ version: 1 }), aDocument({ version: 2 })]);
   expect((await gateOf(apiKey)).billingStatus).toBe('on_hold');
   await auth.callInternal('POST', '/internal/workspaces/ws_a/release');

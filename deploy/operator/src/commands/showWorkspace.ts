@@ -22,10 +22,12 @@ export const showWorkspace = defineCommand({
       ['name', workspace.name],
       ['region', workspace.region],
       ['billing', workspace.billing_status],
+      ['account layer', workspace.account_status ?? 'does not know it'],
       ['credited USD', toUsdCell(credited)],
       ['spent USD', toUsdCell(spent)],
       ['left USD', toUsdCell(credited - spent)],
       ['monthly cap USD', toUsdCell(workspace.monthly_cap_nano_usd)],
+      ['cap of the account layer USD', toUsdCell(workspace.account_cap_nano_usd)],
       [`spent in ${month} USD`, toUsdCell(monthSpent)],
     ];
     return {

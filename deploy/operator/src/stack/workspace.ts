@@ -5,8 +5,8 @@ import type { Services } from './createServices.ts';
 
 /** A workspace as `--json` shows it. How often it was changed is the gate's business. */
 export function toWorkspaceDocument(workspace: z.output<typeof workspaceSchema>): object {
-  const { monthly_cap_nano_usd: monthlyCap, version: _version, ...shown } = workspace;
-  return { ...shown, ...toAmountFields('monthly_cap', monthlyCap) };
+  const { monthly_cap_nano_usd: monthlyCap, account_cap_nano_usd: accountCap, version: _version, ...shown } = workspace;
+  return { ...shown, ...toAmountFields('monthly_cap', monthlyCap), ...toAmountFields('account_cap', accountCap) };
 }
 
 /** What a workspace was credited, spent, and spent in this month (UTC), by the calls that are recorded. */

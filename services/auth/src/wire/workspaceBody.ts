@@ -11,6 +11,8 @@ export function toWorkspaceBody(workspace: VersionedWorkspace): WorkspaceBody {
     region: workspace.region as WorkspaceBody['region'],
     billing_status: workspace.billingStatus as WorkspaceBody['billing_status'],
     monthly_cap_nano_usd: workspace.monthlyCapNanoUsd?.toString() ?? null,
+    account_status: workspace.accountStatus as WorkspaceBody['billing_status'] | null,
+    account_cap_nano_usd: workspace.accountCapNanoUsd?.toString() ?? null,
     version: workspace.version,
   };
 }

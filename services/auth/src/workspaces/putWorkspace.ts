@@ -15,7 +15,12 @@ export interface Workspace {
 }
 
 /** A workspace and how often it was changed: the version rises with every change. */
-export type VersionedWorkspace = Workspace & { version: number };
+export type VersionedWorkspace = Workspace & {
+  version: number;
+  /** The account layer's side, null where the account layer does not know the workspace. */
+  accountStatus: string | null;
+  accountCapNanoUsd: NanoUsd | null;
+};
 
 /** Creates a workspace. Throws `workspace_exists`, and `workspace_conflict` for a second workspace of an organization. */
 export async function createWorkspace(db: Db, wanted: Workspace): Promise<VersionedWorkspace> {
