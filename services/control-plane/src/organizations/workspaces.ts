@@ -83,7 +83,6 @@ export async function createWorkspace(
 ) {
   const workspaceId = `ws_${newUuidV7()}`;
   return db.$transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
     const credit = welcomeCredit && (await takeWelcome(tx, userId)) ? welcomeCredit : undefined;
     const status = credit ? 'active' : 'not_provisioned';
     const { count } = await tx.workspace.createMany({
@@ -91,6 +90,8 @@ export async function createWorkspace(
       skipDuplicates: true,
     });
     if (count === 0) throw new ApiError({ kind: 'workspace_exists' });
+    // Taken by the winner alone: rivals that queued for it kept all connections busy.
+    await lockOrganization(tx, organizationId);
     const row = await tx.workspace.findUniqueOrThrow({ where: { workspaceId } });
     await writeAudit(tx, origin, {
       organizationId,
