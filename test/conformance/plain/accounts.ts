@@ -422,7 +422,15 @@ row('control-plane.health', async () => {
   expect([answer.status, await answer.json()]).toEqual([200, { status: 'ok' }]);
 });
 row('control-plane.unlisted', async () => {
-  for (const path of ['/', '/account', '/account/health/', '/health', '/metrics', '/v1/models']) {
+  for (const path of [
+    '/index.html',
+    '/assets/none.js',
+    '/account',
+    '/account/health/',
+    '/health',
+    '/metrics',
+    '/v1/models',
+  ]) {
     const answer = await askAccountLayer(path);
     expect([path, answer.status]).toEqual([path, 404]);
     expect(await answer.json()).toEqual({ error: 'not_found', message: expect.any(String) });
