@@ -240,7 +240,8 @@ describeWithS3('a real S3 server', () => {
     it('is asked over no more connections than are allowed', async () => {
       // The other stores use their link whenever they like.
       const ownLink = await openFaultProxy(s3.port);
-      const few = await openAt(ownLink.port, { connections: 2 });
+      // A request that is given up frees its place while the server still has its connection.
+      const few = await openAt(ownLink.port, { connections: 2, timeoutMs: 60_000, idleTimeoutMs: 60_000 });
       await ownLink.become({ delayMs: 10 });
       let most = 0;
       const watch = setInterval(() => {

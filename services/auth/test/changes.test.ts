@@ -15,7 +15,14 @@ it('creates a workspace in the region of the stack', async () => {
   const again = await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, body);
   expect(again).toEqual({
     status: 200,
-    body: { workspace_id: workspaceId, region: 'us', version: 1, ...body },
+    body: {
+      workspace_id: workspaceId,
+      region: 'us',
+      version: 1,
+      ...body,
+      account_status: null,
+      account_cap_nano_usd: null,
+    },
   });
 });
 
