@@ -58,7 +58,7 @@ function openStream(
   sent.push(stream);
 }
 
-/** What each engine has made and has under way, in tokens and in calls. */
+/** Tokens that each engine has made, and calls that it has under way. */
 async function readEngines(): Promise<{ made: number; running: number; waiting: number }[]> {
   const { engines } = stack.running.stack.regions.us;
   const pages = await Promise.all(engines.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
