@@ -34,8 +34,8 @@ export default {
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } },
     ],
   },
-  // Two fifths of four files' time is a stack's start or a deadline, so six files run at once, also on two cores.
-  maxWorkers: Math.max(2, Math.min(6, Math.floor(totalmem() / WORKER_BYTES))),
+  // Much of a file's time is a stack's start or a deadline, so four files run at once, also on two cores. Beside six, deadlines pass.
+  maxWorkers: Math.max(2, Math.min(4, Math.floor(totalmem() / WORKER_BYTES))),
   // Starts a worker anew whose heap holds the modules of too many files, because each collection marks all of them.
   workerIdleMemoryLimit: '512MB',
   // A worker's heap is of a gigabyte at the end, and to give that back takes a busy machine over the half second that Jest

@@ -257,7 +257,7 @@ describeWithS3('a real S3 server', () => {
     it('is asked while contents are read slowly, however many', async () => {
       const one = await openAt(link.port, { connections: 1, timeoutMs: HASTY.timeoutMs });
       const key = aKey();
-      await one.put(key, aStream(LARGE_BYTES), OPTIONS);
+      await direct.put(key, aStream(LARGE_BYTES), OPTIONS);
       const { content } = await one.get(key);
       expect(await rejectionOf(one.get(key))).toEqual(unavailable('deadline'));
       expect(await one.head(key)).toMatchObject({ bytes: LARGE_BYTES });
