@@ -62,7 +62,6 @@ const keySchema = z.object({
 const ofKey = z.object({ key_id: z.string() });
 const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
 const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key in this workspace.' } };
-const KEY_REVOKED = { key_revoked: { status: 409, message: 'This key is revoked, which is final.' } };
 const NOT_TOLD = {
   gate_not_told: {
     status: 503,
@@ -106,24 +105,6 @@ export const keysConsoleApi = defineRoutes('auth', {
         retryAfterSeconds: 2,
       },
     },
-  },
-  blockKey: {
-    right: 'keys.write',
-    method: 'POST',
-    path: '/console/keys/:key_id/block',
-    promise: 'Refuses the calls of a key from the next one on. Repeated, it changes nothing.',
-    params: ofKey,
-    answer: keyStatus,
-    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
-  },
-  unblockKey: {
-    right: 'keys.write',
-    method: 'POST',
-    path: '/console/keys/:key_id/unblock',
-    promise: 'Admits the calls of a blocked key again, within 5 s.',
-    params: ofKey,
-    answer: keyStatus,
-    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
   },
   revokeKey: {
     right: 'keys.write',

@@ -28,8 +28,7 @@ export function createConsoleHandlers(dependencies: HandlerDependencies): Consol
       toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE })),
     createKey: async ({ body, caller: { workspaceId } }, res) =>
       keys.createKey({ params: undefined, body: { ...body, workspace_id: workspaceId } }, res),
-    blockKey: changeOwn(keys.blockKey),
-    unblockKey: changeOwn(keys.unblockKey),
+    // No block and no unblock: a member could undo the operator's block, since a key does not say who blocked it.
     revokeKey: changeOwn(keys.revokeKey),
   };
 }
