@@ -43,6 +43,7 @@ export interface Targets extends Peers {
 
 const KEYS = 64;
 const WORKSPACES = 8;
+const EDGE_START_TIMEOUT_MS = 60_000;
 
 /** Starts the engine, the load generators, the baselines, the peers where `withPeers`, and a whole stack with nothing bounded that one client would meet. */
 export async function startTargets(
@@ -98,10 +99,11 @@ export async function startTargets(
     const { services } = running.stack.regions.us;
     const ours = { apiKeys: accounts.apiKeys, settled };
     const anotherEdge = async (name: string, ratio: string): Promise<Target> => {
-      const [port, internalPort] = [await findFreePort(), await findFreePort()];
-      const env = { PORT: String(port), INTERNAL_PORT: String(internalPort), TRACE_SAMPLE_RATIO: ratio };
+      const [port, internalPort, consolePort] = [await findFreePort(), await findFreePort(), await findFreePort()];
+      const ports = { PORT: String(port), INTERNAL_PORT: String(internalPort), CONSOLE_PORT: String(consolePort) };
+      const env = { ...ports, TRACE_SAMPLE_RATIO: ratio };
       const part = running.startLike('edge', { name: `edge-${ratio}`, env });
-      await untilOpen(port);
+      await untilOpen(port, AbortSignal.timeout(EDGE_START_TIMEOUT_MS));
       return { name, port, parts: { edge: part.pid, ...behind }, ...ours };
     };
     const portOf = (url: string): number => Number(new URL(url).port);
