@@ -74,19 +74,25 @@ export async function verifyConsoleToken(
 export const CONSOLE_CALLER_HEADER = 'x-turnpike-console-caller';
 const MAX_HEADER_LENGTH = 2_048;
 
-/** Signs the header's value for one request, valid for 30 s. */
+/** Signs the header's value for one route, as method and path declare it. The value is valid for 30 s. */
 export const signConsoleCaller = (
   caller: ConsoleCaller,
+  route: string,
   { key, now = Date.now }: { key: SigningKey; now?: () => number },
-): string => signText('console', Buffer.from(JSON.stringify(caller)).toString('base64url'), { key, now });
+): string => signText('console', Buffer.from(JSON.stringify({ route, caller })).toString('base64url'), { key, now });
 
-/** Returns the caller that an edge names in the header, or undefined if no edge signed it. */
+/** Returns the caller that an edge names in the header, or undefined if no edge signed it for this route. */
 export function verifyConsoleCaller(
   value: unknown,
+  route: string,
   { keys, now = Date.now }: { keys: PublicKey[]; now?: () => number },
 ): ConsoleCaller | undefined {
   if (typeof value !== 'string' || value.length > MAX_HEADER_LENGTH) return undefined;
   const found = readSignedText('console', value, keys);
   if (!found || !isInForce(found.expiresAt, now())) return undefined;
-  return JSON.parse(Buffer.from(found.text, 'base64url').toString()) as ConsoleCaller;
+  const signed = JSON.parse(Buffer.from(found.text, 'base64url').toString()) as {
+    route: string;
+    caller: ConsoleCaller;
+  };
+  return signed.route === route ? signed.caller : undefined;
 }

@@ -35,7 +35,9 @@ async function call(
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? 'none');
   return auth.callInternal(method, filled, method === 'GET' ? undefined : body, {
     ...(await issue('auth', `${method} ${path}`)),
-    [CONSOLE_CALLER_HEADER]: signConsoleCaller({ ...MEMBER, ...member }, { key: fleet.keyOf('edge') }),
+    [CONSOLE_CALLER_HEADER]: signConsoleCaller({ ...MEMBER, ...member }, `${method} ${path}`, {
+      key: fleet.keyOf('edge'),
+    }),
     ...headers,
   });
 }
@@ -55,13 +57,16 @@ describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name,
     });
   });
 
-  it('lets in none whom no edge of this region names', async () => {
+  it('lets in none whom no edge of this region names for this route', async () => {
+    const pattern = `${route.method} ${route.path}`;
     const names = [
       '',
       'us/edge:k1|e30|9999999999999|c2lnbmVk',
-      signConsoleCaller(MEMBER, { key: fleet.keyOf('auth') }),
-      signConsoleCaller(MEMBER, { key: aFleet().keyOf('edge') }),
-      signConsoleCaller(MEMBER, { key: fleet.keyOf('edge'), now: () => Date.now() - 6 * 60_000 }),
+      signConsoleCaller(MEMBER, pattern, { key: fleet.keyOf('auth') }),
+      signConsoleCaller(MEMBER, pattern, { key: aFleet().keyOf('edge') }),
+      signConsoleCaller(MEMBER, pattern, { key: fleet.keyOf('edge'), now: () => Date.now() - 6 * 60_000 }),
+      // The value of a request to another route.
+      signConsoleCaller(MEMBER, `${route.method} ${route.path}/other`, { key: fleet.keyOf('edge') }),
     ];
     for (const name of names)
       expect(await call(route, { headers: { [CONSOLE_CALLER_HEADER]: name }, body: {} })).toMatchObject({

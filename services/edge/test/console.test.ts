@@ -27,6 +27,7 @@ const global = aFleet('global');
 const controlPlane = global.keyOf('control-plane');
 const publicKeys = [...fleet.publicKeys, ...global.publicKeys];
 const CALLER: ConsoleCaller = { userId: 'u1', organizationId: 'o1', workspaceId: 'ws_1', role: 'developer' };
+const LIST_KEYS = 'GET /console/keys';
 
 const received: IncomingMessage[] = [];
 const warned: string[] = [];
@@ -135,9 +136,11 @@ it('passes a request on with its caller in one signed header, and answers the al
     expect(head).not.toContain(absent);
   const [req] = received;
   expect(req?.url).toBe('/console/keys?after=key_1');
-  expect(verifyConsoleCaller(req?.headers[CONSOLE_CALLER_HEADER], { keys: fleet.publicKeys })).toEqual(CALLER);
+  const named = req?.headers[CONSOLE_CALLER_HEADER];
+  expect(verifyConsoleCaller(named, LIST_KEYS, { keys: fleet.publicKeys })).toEqual(CALLER);
+  expect(verifyConsoleCaller(named, 'POST /console/keys', { keys: fleet.publicKeys })).toBeUndefined();
   const verify = createTokenVerifier({ audience: 'us/auth', keys: fleet.publicKeys });
-  expect(await verify(req?.headers[INTERNAL_TOKEN_HEADER], 'GET /console/keys')).toMatchObject({ service: 'edge' });
+  expect(await verify(req?.headers[INTERNAL_TOKEN_HEADER], LIST_KEYS)).toMatchObject({ service: 'edge' });
 });
 
 describe('401 for', () => {
@@ -235,7 +238,7 @@ it.each([[[]], [['Expect: 100-continue']], [['Connection: keep-alive, X-Turnpike
   async (beside) => {
     const foreign = { ...CALLER, workspaceId: 'ws_other' };
     const forged = [
-      `X-Turnpike-Console-Caller: ${signConsoleCaller(foreign, { key: aFleet('us').keyOf('edge') })}`,
+      `X-Turnpike-Console-Caller: ${signConsoleCaller(foreign, LIST_KEYS, { key: aFleet('us').keyOf('edge') })}`,
       'X-Turnpike-Internal: forged',
       'X-Turnpike-Client: forged',
       'X-Request-Id: forged',
@@ -249,7 +252,8 @@ it.each([[[]], [['Expect: 100-continue']], [['Connection: keep-alive, X-Turnpike
     expect(received).toHaveLength(1);
     const headers = received[0]?.headers ?? {};
     expect(JSON.stringify(headers)).not.toMatch(/forged|1\.2\.3\.4|session=1|trailers/);
-    expect(verifyConsoleCaller(headers[CONSOLE_CALLER_HEADER], { keys: fleet.publicKeys })).toEqual(CALLER);
+    const named = verifyConsoleCaller(headers[CONSOLE_CALLER_HEADER], LIST_KEYS, { keys: fleet.publicKeys });
+    expect(named).toEqual(CALLER);
     expect(headers).not.toHaveProperty('authorization');
     expect(headers).not.toHaveProperty('origin');
   },

@@ -8,7 +8,7 @@ import type { WireError } from '@turnpike/public-api/wireError';
 import type { Response } from 'express';
 import type * as z from 'zod/mini';
 import type { ConsoleApi, ConsoleRoute } from '../consoleApi.ts';
-import { hasRight, type Right, type Role } from '../roles.ts';
+import { hasRight, type Role } from '../roles.ts';
 
 /** A request to a console route whose guard let it through. */
 interface Call<R extends ConsoleRoute> extends Asked<R> {
@@ -43,7 +43,7 @@ export function serveConsoleApi<Api extends ConsoleApi>(
     return {
       method: route.method.toLowerCase() as Route['method'],
       path: route.path,
-      guard: createConsoleGuard(route.right, { internalGuard, keys }),
+      guard: createConsoleGuard(route, { internalGuard, keys }),
       async handler(req, res) {
         const asked = await read(req, res);
         const { caller } = principalOf(res) as ConsolePrincipal;
@@ -53,11 +53,14 @@ export function serveConsoleApi<Api extends ConsoleApi>(
   });
 }
 
-function createConsoleGuard(right: Right, options: { internalGuard: Guard; keys: PublicKey[] }): Guard {
+function createConsoleGuard(
+  { method, path, right }: ConsoleRoute,
+  options: { internalGuard: Guard; keys: PublicKey[] },
+): Guard {
   const admitEdge = admitOnly(options.internalGuard, ['edge']);
   return async (req) => {
     const edge = await admitEdge(req);
-    const caller = verifyConsoleCaller(req.headers[CONSOLE_CALLER_HEADER], options);
+    const caller = verifyConsoleCaller(req.headers[CONSOLE_CALLER_HEADER], `${method} ${path}`, options);
     if (!caller) throw new ApiError({ kind: 'no_console_caller' });
     if (!hasRight(caller.role as Role, right))
       throw new ApiError({ kind: 'right_missing', role: caller.role.replace('_', ' ') });

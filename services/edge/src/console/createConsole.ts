@@ -207,7 +207,7 @@ async function nameCaller(
   req.headers = {
     ...Object.fromEntries(passed),
     ...(await internalHeaders(called.service, called.route)),
-    [CONSOLE_CALLER_HEADER]: signConsoleCaller(caller, { key }),
+    [CONSOLE_CALLER_HEADER]: signConsoleCaller(caller, called.route, { key }),
     [REQUEST_ID_HEADER]: requestId,
   };
 }

@@ -40,7 +40,11 @@ async function call(
     method,
     headers: {
       ...(await createTokenIssuer({ key })('usage-ledger', `${method} ${path}`)),
-      [CONSOLE_CALLER_HEADER]: signConsoleCaller({ userId: 'u1', organizationId: 'o1', workspaceId, role }, { key }),
+      [CONSOLE_CALLER_HEADER]: signConsoleCaller(
+        { userId: 'u1', organizationId: 'o1', workspaceId, role },
+        `${method} ${path}`,
+        { key },
+      ),
     },
   });
   // biome-ignore lint/suspicious/noExplicitAny: the tests assert the shapes
