@@ -40,7 +40,7 @@ export const configSchema = z.object({
    * do nothing else there, or one whose data may be lost. Of a Redis Cluster: some of its nodes, comma separated.
    */
   REDIS_URL: redisUrlSchema,
-  /** Flood limit per source IP (specification, Limits), over all edges. */
+  /** Flood limit per source IP (specification, Limits), over all edges. The API and the console host count apart. */
   FLOOD_REQUESTS_PER_MINUTE: z.coerce.number().int().positive().default(6_000),
   /** Requests that a source IP may send at once before the flood limit's pace holds. */
   FLOOD_BURST: z.coerce.number().int().positive().default(1_000),

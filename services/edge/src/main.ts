@@ -15,22 +15,25 @@ startService({
     shutdown.defer('connections to services', () => {
       for (const proxy of Object.values(proxies)) proxy.close();
     });
-    const floodThrottle = createFloodThrottle({
-      requestsPerMinute: config.FLOOD_REQUESTS_PER_MINUTE,
-      burst: config.FLOOD_BURST,
-    });
-    const sharing = shareThrottles({ flood: floodThrottle }, { urls: config.REDIS_URL, log, meter: telemetry.meter });
+    const floodLimit = { requestsPerMinute: config.FLOOD_REQUESTS_PER_MINUTE, burst: config.FLOOD_BURST };
+    const floodThrottle = createFloodThrottle(floodLimit);
+    // Apart from that of the API, because a flood of one host must not refuse requests to the other.
+    const consoleFloodThrottle = createFloodThrottle(floodLimit);
+    const sharing = shareThrottles(
+      { flood: floodThrottle, 'console-flood': consoleFloodThrottle },
+      { urls: config.REDIS_URL, log, meter: telemetry.meter },
+    );
     shutdown.defer('shared limits', () => sharing.close());
     const common = {
       log,
       telemetry,
       signingKey: config.INTERNAL_SIGNING_KEY,
       trustedHops: config.TRUSTED_HOPS,
-      floodThrottle,
     };
-    const app = createApp({ ...common, proxies, serviceSegment: config.SERVICE_SEGMENT });
+    const app = createApp({ ...common, floodThrottle, proxies, serviceSegment: config.SERVICE_SEGMENT });
     const { listener, close } = createConsole({
       ...common,
+      floodThrottle: consoleFloodThrottle,
       region: config.REGION,
       allowedOrigin: config.CONSOLE_ALLOWED_ORIGIN,
       urls: { auth: config.AUTH_INTERNAL_URL, 'usage-ledger': config.LEDGER_INTERNAL_URL },

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Region } from '@turnpike/config/region';
@@ -15,6 +15,7 @@ import { createTokenIssuer, createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { until } from '@turnpike/test-support/until';
 import { SignJWT } from 'jose';
 import { createConsole } from '../src/console/createConsole.ts';
 import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';
@@ -45,7 +46,7 @@ const stops: (() => void)[] = [];
 
 async function startConsole(
   authPort: number,
-  floodLimit = { requestsPerMinute: 6_000, burst: 1_000 },
+  { floodLimit = { requestsPerMinute: 6_000, burst: 1_000 }, trustedHops = 0 } = {},
 ): Promise<number> {
   const { listener, close } = createConsole({
     log: Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => void warned.push(message) }),
@@ -56,7 +57,7 @@ async function startConsole(
     publicKeys,
     signingKey: fleet.keyOf('edge'),
     internalHeaders: createTokenIssuer({ key: fleet.keyOf('edge') }),
-    trustedHops: 0,
+    trustedHops,
     floodThrottle: createFloodThrottle(floodLimit),
   });
   const server = await listen(listener, { host: '127.0.0.1', port: 0 });
@@ -305,11 +306,38 @@ it('keeps its connections to a service, and adds no listener to that of the brow
 });
 
 it('sheds a flood before it looks at a token', async () => {
-  const limited = await startConsole(1, { requestsPerMinute: 1, burst: 2 });
+  const limited = await startConsole(1, { floodLimit: { requestsPerMinute: 1, burst: 2 } });
   const statuses = [];
   for (let request = 0; request < 4; request += 1)
     statuses.push((await ask({ authorization: undefined }, limited)).status);
   expect(statuses).toEqual([401, 401, 429, 429]);
+});
+
+it('bounds the requests in flight of an address and in all', async () => {
+  const held: ServerResponse[] = [];
+  respond = (_req, res) => void held.push(res);
+  const bounded = await startConsole((auth.address() as AddressInfo).port, { trustedHops: 1 });
+  const authorization = `Bearer ${await aToken()}`;
+  const askFrom = (address: string) => ask({ authorization, headers: [`X-Forwarded-For: ${address}`] }, bounded);
+  const waiting: Promise<{ status: number }>[] = [];
+  const hold = async (address: string) => {
+    for (let request = 0; request < 64; request += 1) waiting.push(askFrom(address));
+    await until('the requests at the service', () => held.length === waiting.length);
+  };
+
+  await hold('203.0.113.1');
+  const ofAddress = await askFrom('203.0.113.1');
+  expect([ofAddress.status, ofAddress.error]).toEqual([429, 'too_many_requests']);
+  expect(ofAddress.head).toContain('retry-after: 1\r\n');
+  for (let other = 2; other <= 8; other += 1) await hold(`203.0.113.${other}`);
+  const inAll = await askFrom('198.51.100.1');
+  expect([inAll.status, inAll.error]).toEqual([503, 'service_unavailable']);
+  expect(inAll.head).toContain('retry-after: 1\r\n');
+
+  respond = OK;
+  for (const res of held) res.end('{}');
+  expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
+  for (const address of ['203.0.113.1', '198.51.100.1']) expect((await askFrom(address)).status).toBe(200);
 });
 
 it('has nothing on the host of the API, which sends no header of CORS', async () => {

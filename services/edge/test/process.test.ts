@@ -13,15 +13,19 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const BROKEN_TARGETS = ['http://[::/v1/models?canary-of-a-target', '//a@b:99x/#canary-of-another'];
 
 /** Runs the edge as a process of its own, and returns all that it wrote. */
-async function withProcess(run: (port: number) => Promise<void>): Promise<string> {
+async function withProcess(
+  run: (port: number, consolePort: number) => Promise<void>,
+  settings: Record<string, string> = {},
+): Promise<string> {
   const port = await findFreePort();
+  const consolePort = await findFreePort();
   const env = {
     REGION: 'us',
     PORT: String(port),
     INTERNAL_PORT: String(await findFreePort()),
     INTERNAL_SIGNING_KEY: fleet.signingKeys.edge ?? '',
     INTERNAL_PUBLIC_KEYS: fleet.publicKeysText,
-    CONSOLE_PORT: String(await findFreePort()),
+    CONSOLE_PORT: String(consolePort),
     CONSOLE_ALLOWED_ORIGIN: 'https://console.example',
     AUTH_INTERNAL_URL: 'http://127.0.0.1:1',
     LEDGER_INTERNAL_URL: 'http://127.0.0.1:1',
@@ -34,6 +38,7 @@ async function withProcess(run: (port: number) => Promise<void>): Promise<string
     LEDGER_URL: 'http://127.0.0.1:1',
     MEDIA_URL: 'http://127.0.0.1:1',
     REDIS_URL: 'redis://127.0.0.1:1',
+    ...settings,
   };
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   let output = '';
@@ -41,7 +46,7 @@ async function withProcess(run: (port: number) => Promise<void>): Promise<string
   const closed = once(child, 'close');
   await Promise.race([once(child, 'message'), closed]);
   try {
-    await run(port);
+    await run(port, consolePort);
   } finally {
     child.kill('SIGTERM');
     await closed;
@@ -76,4 +81,21 @@ it('clients that ask for a tunnel and are gone before they are answered do not e
   });
 
   expect(output).not.toContain('Unhandled');
+});
+
+it.each(['API', 'console'])('a flood of the host of the %s takes nothing from the other host', async (flooded) => {
+  const burst = 3;
+  await withProcess(
+    async (port, consolePort) => {
+      const [first, second] = flooded === 'API' ? [port, consolePort] : [consolePort, port];
+      const statuses = async (at: number, count: number) => {
+        const seen: number[] = [];
+        for (let request = 0; request < count; request += 1) seen.push((await sendTarget(at, { target: '/' })).status);
+        return seen;
+      };
+      expect((await statuses(first, burst + 2)).slice(burst)).toEqual([429, 429]);
+      expect(await statuses(second, burst)).not.toContain(429);
+    },
+    { FLOOD_REQUESTS_PER_MINUTE: '1', FLOOD_BURST: String(burst) },
+  );
 });

@@ -22,6 +22,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createProxyMiddleware } from 'http-proxy-middleware';
 import { findClientAddress } from '../flood/findClientAddress.ts';
 import { countHeaders, isAmbiguous } from '../headers/requestHeaders.ts';
+import { InFlight } from './inFlight.ts';
 
 export interface ConsoleDependencies {
   log: Logger;
@@ -61,6 +62,18 @@ const REFUSALS = {
   }),
   foreignOrigin: flat(403, 'foreign_origin', { message: 'This host serves the pages of the account layer alone.' }),
   notFound: flat(404, 'not_found', { message: 'There is nothing at this path.' }),
+  tooManyOfAddress: flat(
+    429,
+    'too_many_requests',
+    { message: 'Too many requests of this address are in progress. Retry in 1 s.' },
+    retryAfter(1),
+  ),
+  full: flat(
+    503,
+    'service_unavailable',
+    { message: 'Too many requests are in progress. Retry in 1 s.' },
+    retryAfter(1),
+  ),
   unavailable: flat(
     503,
     'service_unavailable',
@@ -97,6 +110,7 @@ export function createConsole(dependencies: ConsoleDependencies): { listener: Re
   const { log, telemetry, allowedOrigin, trustedHops, floodThrottle } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const agent = new Agent({ keepAlive: true });
+  const inFlight = new InFlight();
   const proxies = new Map(
     CONSOLE_APIS.map(({ service }) => [service, createProxy(service, { agent, ...dependencies })]),
   );
@@ -105,8 +119,11 @@ export function createConsole(dependencies: ConsoleDependencies): { listener: Re
   async function answer(req: IncomingMessage, res: ServerResponse, requestId: string): Promise<WireError | undefined> {
     const isAllowedOrigin = req.headers.origin === allowedOrigin;
     if (isAllowedOrigin) allowOrigin(res, allowedOrigin);
-    const { isAllowed, waitMs } = floodThrottle.takeRequest(findClientAddress(req, trustedHops).block);
+    const { block } = findClientAddress(req, trustedHops);
+    const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
     if (!isAllowed) return toFloodRefusal(waitMs);
+    const full = inFlight.enter(block, res);
+    if (full) return full === 'block' ? REFUSALS.tooManyOfAddress : REFUSALS.full;
     if (isAmbiguous(req)) return REFUSALS.malformed;
     if (!isAllowedOrigin) return REFUSALS.foreignOrigin;
 
