@@ -1,5 +1,6 @@
 import type { InternalService } from '@turnpike/config/services';
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
+import { MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
 import type { Right } from './roles.ts';
 
@@ -117,16 +118,23 @@ export const keysConsoleApi = defineRoutes('auth', {
   },
 });
 
-const LONGEST_RANGE_MS = 366 * 24 * 60 * 60 * 1_000;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Longest ranges of usage, in days. */
+const LONGEST_RANGES = { day: 366, hour: 31 } as const;
+/** Most rows of an answer about usage. */
+export const MAX_USAGE_ROWS = 20_000;
 const day = z.iso.date('must be a day as YYYY-MM-DD');
 const count = z.number();
 
 const usageSchema = z.object({
-  /** UTC, as `YYYY-MM-DD`. */
-  day: z.string(),
-  key_id: z.string(),
-  /** Canonical id. */
-  model: z.string(),
+  /** Begin of the UTC hour or day. */
+  start: instant,
+  /** Null if keys are summed up. */
+  key_id: z.nullable(z.string()),
+  /** Canonical id. Null if models are summed up. */
+  model: z.nullable(z.string()),
+  /** Output of the model. Null if models are summed up. */
+  modality: z.nullable(z.enum(MODALITIES)),
   requests: count,
   success: count,
   failure: count,
@@ -150,22 +158,41 @@ const callSchema = z.object({
   ended_at: instant,
 });
 
+const LATE = {
+  usage_timeout: {
+    status: 504,
+    message: 'Usage could not be read in time. Retry in 1 s, over a shorter range if there is one.',
+    retryAfterSeconds: 1,
+  },
+};
+
 /** Usage and its cost. */
 export const usageConsoleApi = defineRoutes('usage-ledger', {
   listUsage: {
     right: 'usage.read',
     method: 'GET',
     path: '/console/usage',
-    promise:
-      'Sums the usage of the workspace by UTC day, key and model, in this order. `end` is the first day left out, 366 days at most.',
-    params: z.object({ start: day, end: day }).check(
-      z.refine(({ start, end }) => start < end, { path: ['end'], error: 'must be a later day than start' }),
-      z.refine(({ start, end }) => Date.parse(end) - Date.parse(start) <= LONGEST_RANGE_MS, {
-        path: ['end'],
-        error: 'must be at most 366 days after start',
-      }),
-    ),
+    promise: `Sums the usage of the workspace by UTC day or hour, by key and model, in the order of times, models and keys. \`end\` is the first day left out. Days are ${LONGEST_RANGES.day} at most, hours those of ${LONGEST_RANGES.hour} days. A table of more than ${MAX_USAGE_ROWS} rows is refused.`,
+    params: z
+      .object({
+        start: day,
+        end: day,
+        by: z._default(z.enum(['day', 'hour'], 'must be day or hour'), 'day'),
+        group: z._default(
+          z.enum(['key,model', 'key', 'model', 'none'], 'must be key,model or key or model or none'),
+          'key,model',
+        ),
+      })
+      .check(
+        z.refine(({ start, end }) => start < end, { path: ['end'], error: 'must be a later day than start' }),
+        z.refine(({ start, end, by }) => Date.parse(end) - Date.parse(start) <= LONGEST_RANGES[by] * DAY_MS, {
+          path: ['end'],
+          error: ({ input }) =>
+            `must be at most ${LONGEST_RANGES[(input as { by: 'day' | 'hour' }).by]} days after start`,
+        }),
+      ),
     answer: z.object({ usage: z.array(usageSchema) }),
+    faults: LATE,
   },
   getCall: {
     right: 'usage.read',
@@ -175,6 +202,7 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
     params: z.object({ call_id: z.string() }),
     answer: callSchema,
     faults: {
+      ...LATE,
       unknown_call: {
         status: 404,
         message: 'There is no such call in this workspace. A call appears within seconds of its end.',

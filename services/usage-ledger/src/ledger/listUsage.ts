@@ -1,18 +1,20 @@
 import type { UsageGrouping } from '@turnpike/internal-api/usageLedger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sql } from '@turnpike/postgres/sql';
+import type { Modality } from '@turnpike/public-api/modality';
 import type { Db } from '../database/createDb.ts';
 
 /** Whose usage: one key's, or that of every key of a workspace. */
 export type UsageOwner = { keyId: string } | { workspaceId: string };
 
-/** Sums of usage, by the hour in which calls began. Those of key, day and model that it was grouped by are not null. */
+/** Sums of usage, by the hour in which calls began. A group that was not asked for is null. */
 export interface UsageEntry {
+  /** Begin of the UTC hour or day. */
+  start: Date | null;
   keyId: string | null;
-  /** The UTC day, as `YYYY-MM-DD`. */
-  day: string | null;
   /** Canonical id. */
   model: string | null;
+  modality: Modality | null;
   requests: bigint;
   success: bigint;
   failure: bigint;
@@ -23,12 +25,12 @@ export interface UsageEntry {
   chargeNanoUsd: NanoUsd;
 }
 
-type Grouped = 'keyId' | 'day' | 'model';
+type Grouped = 'start' | 'keyId' | 'model' | 'modality';
 type UsageRow = Record<Exclude<keyof UsageEntry, Grouped>, string> & Pick<UsageEntry, Grouped>;
 
 /**
- * An owner's usage from the hourly sums, at most `limit` entries in the order of days, then of models and keys. Days are UTC days
- * as `YYYY-MM-DD`, `endDay` is the first one left out.
+ * Returns an owner's usage from the hourly sums, at most `limit` entries in the order of times, then of models and keys. Days are UTC
+ * days as `YYYY-MM-DD`; `endDay` is the first day left out.
  */
 export async function listUsage(
   db: Db,
@@ -38,14 +40,15 @@ export async function listUsage(
     endDay,
     groupBy,
     limit,
-  }: { startDay: string; endDay: string; groupBy: readonly UsageGrouping[]; limit: number },
+  }: { startDay: string; endDay: string; groupBy: readonly (UsageGrouping | 'hour' | 'modality')[]; limit: number },
 ): Promise<UsageEntry[]> {
-  const by = (grouping: UsageGrouping): boolean => groupBy.includes(grouping);
+  const by = (grouping: UsageGrouping | 'hour' | 'modality'): boolean => groupBy.includes(grouping);
   const keyId = 'keyId' in owner ? owner.keyId : null;
   const workspaceId = 'workspaceId' in owner ? owner.workspaceId : null;
   const rows = await db.query(sql<UsageRow>`
-    SELECT CASE WHEN ${by('day')} THEN to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD') END AS "day",
-      CASE WHEN ${by('model')} THEN canonical_model END COLLATE "C" AS "model", CASE WHEN ${by('key')} THEN key_id END AS "keyId",
+    SELECT CASE WHEN ${by('hour')} THEN hour WHEN ${by('day')} THEN date_trunc('day', hour, 'UTC') END AS "start",
+      CASE WHEN ${by('model')} THEN canonical_model END COLLATE "C" AS "model",
+      CASE WHEN ${by('modality')} THEN modality END COLLATE "C" AS "modality", CASE WHEN ${by('key')} THEN key_id END AS "keyId",
       sum(requests)::TEXT AS "requests", sum(success)::TEXT AS "success", sum(failure)::TEXT AS "failure",
       sum(unknown)::TEXT AS "unknown", sum(prompt_tokens)::TEXT AS "promptTokens",
       sum(cached_prompt_tokens)::TEXT AS "cachedPromptTokens", sum(completion_tokens)::TEXT AS "completionTokens",
@@ -53,18 +56,19 @@ export async function listUsage(
     FROM key_hour_total
     WHERE key_id IN (SELECT key_id FROM key_total WHERE key_id = ${keyId} OR workspace_id = ${workspaceId})
       AND hour >= ${startDay}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${endDay}::TIMESTAMP AT TIME ZONE 'UTC'
-    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT ${limit}`);
-  return rows.map((row) => ({
-    keyId: row.keyId,
-    day: row.day,
-    model: row.model,
-    requests: BigInt(row.requests),
-    success: BigInt(row.success),
-    failure: BigInt(row.failure),
-    unknown: BigInt(row.unknown),
-    promptTokens: BigInt(row.promptTokens),
-    cachedPromptTokens: BigInt(row.cachedPromptTokens),
-    completionTokens: BigInt(row.completionTokens),
-    chargeNanoUsd: BigInt(row.chargeNanoUsd),
+    GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT ${limit}`);
+  return rows.map(({ start, keyId, model, modality, ...sums }) => ({
+    start,
+    keyId,
+    model,
+    modality,
+    requests: BigInt(sums.requests),
+    success: BigInt(sums.success),
+    failure: BigInt(sums.failure),
+    unknown: BigInt(sums.unknown),
+    promptTokens: BigInt(sums.promptTokens),
+    cachedPromptTokens: BigInt(sums.cachedPromptTokens),
+    completionTokens: BigInt(sums.completionTokens),
+    chargeNanoUsd: BigInt(sums.chargeNanoUsd),
   }));
 }

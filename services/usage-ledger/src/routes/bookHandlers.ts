@@ -59,7 +59,7 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
         throw isCanceled(error) ? new ApiError<LedgerFault>({ kind: 'usage_timeout' }, { cause: error }) : error;
       });
       if (usage.length > MAX_USAGE_ENTRIES) throw new ApiError<LedgerFault>(TOO_MANY_ENTRIES);
-      return { usage: usage.map(toUsageEntryBody) };
+      return { usage: usage.map(toEntryBody) };
     },
     async getBalances({ params: { workspace_id: workspaceId, month } }) {
       return toBalancesBody(await getBalances(db, { workspaceId, month }));
@@ -78,7 +78,7 @@ const toCreditBody = ({ creditId, amountNanoUsd, note, createdAt }: Credit) => (
   created_at: createdAt.toISOString(),
 });
 
-export const TOO_MANY_ENTRIES = {
+const TOO_MANY_ENTRIES = {
   kind: 'invalid_request',
   param: 'end',
   problem: `is too late: ${MAX_USAGE_ENTRIES} entries at most are given`,
@@ -117,19 +117,21 @@ function toReconciliationBody({ workspaceId, checks, doubts }: WorkspaceReport) 
   };
 }
 
-/** Usage as the operator reads it: counts as numbers, the amount as a decimal string of nano-dollars. */
-export function toUsageEntryBody(usage: UsageEntry) {
-  return {
-    ...(usage.keyId !== null && { key_id: usage.keyId }),
-    ...(usage.day !== null && { day: usage.day }),
-    ...(usage.model !== null && { model: usage.model }),
-    requests: Number(usage.requests),
-    success: Number(usage.success),
-    failure: Number(usage.failure),
-    unknown: Number(usage.unknown),
-    prompt_tokens: Number(usage.promptTokens),
-    cached_prompt_tokens: Number(usage.cachedPromptTokens),
-    completion_tokens: Number(usage.completionTokens),
-    charge_nano_usd: String(usage.chargeNanoUsd),
-  };
-}
+const toEntryBody = (usage: UsageEntry) => ({
+  ...(usage.keyId !== null && { key_id: usage.keyId }),
+  ...(usage.start !== null && { day: usage.start.toISOString().slice(0, 10) }),
+  ...(usage.model !== null && { model: usage.model }),
+  ...toUsageSumsBody(usage),
+});
+
+/** Converts sums to JSON: counts as numbers, the charge as a decimal text of nano-dollars. */
+export const toUsageSumsBody = (usage: UsageEntry) => ({
+  requests: Number(usage.requests),
+  success: Number(usage.success),
+  failure: Number(usage.failure),
+  unknown: Number(usage.unknown),
+  prompt_tokens: Number(usage.promptTokens),
+  cached_prompt_tokens: Number(usage.cachedPromptTokens),
+  completion_tokens: Number(usage.completionTokens),
+  charge_nano_usd: String(usage.chargeNanoUsd),
+});

@@ -55,7 +55,8 @@ const anOwner = () => ({ keyId: `key_${randomUUID()}`, workspaceId: `ws_${random
 const at = (day: number, hour: number) => Date.UTC(2026, 9, day, hour);
 const OCTOBER = { start: '2026-10-01', end: '2026-11-01' };
 
-it('sums the calls of the workspace in the token by day, key and model, and none of another', async () => {
+/** Two keys of a workspace with calls of three models on two days, and a call of another workspace. */
+async function recordedUsage() {
   const owner = anOwner();
   const second = { ...owner, keyId: `key_${randomUUID()}` };
   await aPartition(ledger.db).deliver([
@@ -63,15 +64,68 @@ it('sums the calls of the workspace in the token by day, key and model, and none
     aUsageRecorded({ ...owner, startedAtMs: at(5, 1), chargeNanoUsd: 4n }),
     anUnchargedUsageRecorded('failure', { ...owner, startedAtMs: at(6, 0) }),
     aUsageRecorded({ ...second, startedAtMs: at(5, 1), canonicalModel: 'large-chat', chargeNanoUsd: 9n }),
+    aMediaUsageRecorded({ ...second, startedAtMs: at(5, 1), chargeNanoUsd: 5n }),
     aUsageRecorded({ ...anOwner(), startedAtMs: at(5, 1) }),
   ]);
-  const { status, body } = await call(listUsage, owner.workspaceId, OCTOBER);
+  return { workspaceId: owner.workspaceId, first: owner.keyId, second: second.keyId };
+}
+
+it('sums the calls of the workspace in the token by day, model and key, and none of another', async () => {
+  const { workspaceId, first, second } = await recordedUsage();
+  const { status, body } = await call(listUsage, workspaceId, OCTOBER);
   expect(status).toBe(200);
+  const fifth = { start: '2026-10-05T00:00:00.000Z' };
+  const small = { key_id: first, model: 'small-chat', modality: 'text' };
   expect(body.usage).toMatchObject([
-    { day: '2026-10-05', key_id: second.keyId, model: 'large-chat', requests: 1, charge_nano_usd: '9' },
-    { day: '2026-10-05', key_id: owner.keyId, model: 'small-chat', requests: 2, success: 2, charge_nano_usd: '7' },
-    { day: '2026-10-06', key_id: owner.keyId, model: 'small-chat', requests: 1, failure: 1, charge_nano_usd: '0' },
+    { ...fifth, key_id: second, model: 'large-chat', modality: 'text', requests: 1, charge_nano_usd: '9' },
+    { ...fifth, ...small, requests: 2, success: 2, cached_prompt_tokens: 40, charge_nano_usd: '7' },
+    { ...fifth, key_id: second, model: 'small-image', modality: 'image', requests: 1, charge_nano_usd: '5' },
+    { ...small, start: '2026-10-06T00:00:00.000Z', requests: 1, failure: 1, charge_nano_usd: '0' },
   ]);
+});
+
+it.each([
+  ['model', ['large-chat 9', 'small-chat 7', 'small-image 5', 'small-chat 0']],
+  ['key', ['first 7', 'second 14', 'first 0']],
+  ['none', ['21', '0']],
+])('sums by %s alone', async (group, sums) => {
+  const { workspaceId, first, second } = await recordedUsage();
+  const names = new Map([
+    [first, 'first'],
+    [second, 'second'],
+  ]);
+  const { body } = await call(listUsage, workspaceId, { ...OCTOBER, group });
+  const shown = body.usage.map((row: Record<string, string>) =>
+    [row.model ?? names.get(row.key_id ?? ''), row.charge_nano_usd].filter(Boolean).join(' '),
+  );
+  const byDay = (rows: string[]) => [rows.slice(0, -1).sort(), rows.at(-1)];
+  expect(byDay(shown)).toEqual(byDay(sums));
+});
+
+it('sums by the hour', async () => {
+  const { workspaceId } = await recordedUsage();
+  const { body } = await call(listUsage, workspaceId, { ...OCTOBER, by: 'hour', group: 'none' });
+  expect(body.usage.map(({ start, requests, failure }: Record<string, unknown>) => [start, requests, failure])).toEqual(
+    [
+      ['2026-10-05T01:00:00.000Z', 3, 0],
+      ['2026-10-05T23:00:00.000Z', 1, 0],
+      ['2026-10-06T00:00:00.000Z', 1, 1],
+    ],
+  );
+});
+
+it('refuses a table of more rows than an answer may have, and gives it by fewer groups', async () => {
+  const { workspaceId, keyId } = anOwner();
+  await aPartition(ledger.db).deliver([aUsageRecorded({ workspaceId, keyId, startedAtMs: at(1, 0) })]);
+  await ledger.ownerDb.$executeRaw`
+    INSERT INTO key_hour_total
+    SELECT ${keyId}, hour, 'model-' || model, 'text', 1, 1, 0, 0, 10, 1, 10, 3
+    FROM generate_series('2026-10-02T00:00Z'::TIMESTAMPTZ, '2026-10-30T23:00Z', '1 hour') AS hour, generate_series(1, 29) AS model`;
+  const hours = { ...OCTOBER, by: 'hour' };
+  const refused = await call(listUsage, workspaceId, hours);
+  expect([refused.status, refused.body.error, refused.body.param]).toEqual([400, 'invalid_request', 'group']);
+  const { body } = await call(listUsage, workspaceId, { ...hours, group: 'key' });
+  expect(body.usage.length).toBe(1 + 29 * 24);
 });
 
 it.each([
@@ -79,13 +133,17 @@ it.each([
   ['end', { start: '2026-10-01', end: '2026-10-01' }],
   ['end', { start: '2025-10-01', end: '2026-10-03' }],
   ['end', { start: '2025-10-01' }],
+  ['end', { ...OCTOBER, end: '2026-11-02', by: 'hour' }],
+  ['by', { ...OCTOBER, by: 'minute' }],
+  ['group', { ...OCTOBER, group: 'model,key' }],
 ])('refuses a range whose %s is wrong', async (param, range) => {
   const { status, body } = await call(listUsage, 'ws_1', range);
   expect([status, body.error, body.param]).toEqual([400, 'invalid_request', param]);
 });
 
-it('takes 366 days', async () => {
+it('takes 366 days, and 31 days of hours', async () => {
   expect((await call(listUsage, 'ws_1', { start: '2027-10-01', end: '2028-10-01' })).status).toBe(200);
+  expect((await call(listUsage, 'ws_1', { ...OCTOBER, by: 'hour' })).status).toBe(200);
 });
 
 it('shows a call to its workspace alone, and answers the same 404 for a foreign call and for none', async () => {

@@ -1,13 +1,12 @@
-import type { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { MAX_USAGE_ROWS, type usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import type { ConsoleHandlers } from '@turnpike/console-api/transport/serveConsoleApi';
-import { MAX_USAGE_ENTRIES } from '@turnpike/internal-api/usageLedger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import type { LookUpGate } from '../ledger/createLookUpGate.ts';
 import { findUsageRequest } from '../ledger/findUsageRequest.ts';
 import { listUsage } from '../ledger/listUsage.ts';
-import { TOO_MANY_ENTRIES, toUsageEntryBody } from './bookHandlers.ts';
+import { toUsageSumsBody } from './bookHandlers.ts';
 
 /** Makes the handlers of the console's usage. Each reads the books of the caller's workspace alone. */
 export function createConsoleHandlers({
@@ -18,17 +17,17 @@ export function createConsoleHandlers({
   lookUp: LookUpGate;
 }): ConsoleHandlers<typeof usageConsoleApi> {
   return {
-    async listUsage({ params: { start: startDay, end: endDay }, caller: { workspaceId } }) {
-      const groupBy = ['day', 'key', 'model'] as const;
-      const range = { startDay, endDay, groupBy, limit: MAX_USAGE_ENTRIES + 1 };
+    async listUsage({ params: { start: startDay, end: endDay, by, group }, caller: { workspaceId } }) {
+      const range = { startDay, endDay, groupBy: [by, ...GROUPINGS[group]], limit: MAX_USAGE_ROWS + 1 };
       const usage = await lookUp(workspaceId, () => listUsage(lookUpDb, { workspaceId }, range));
-      if (usage.length > MAX_USAGE_ENTRIES) throw new ApiError<LedgerFault>(TOO_MANY_ENTRIES);
+      if (usage.length > MAX_USAGE_ROWS) throw new ApiError<LedgerFault>(TOO_MANY_ROWS);
       return {
         usage: usage.map((entry) => ({
-          ...toUsageEntryBody(entry),
-          day: String(entry.day),
-          key_id: String(entry.keyId),
-          model: String(entry.model),
+          start: entry.start?.toISOString() ?? '',
+          key_id: entry.keyId,
+          model: entry.model,
+          modality: entry.modality,
+          ...toUsageSumsBody(entry),
         })),
       };
     },
@@ -51,3 +50,16 @@ export function createConsoleHandlers({
     },
   };
 }
+
+const GROUPINGS = {
+  'key,model': ['key', 'model', 'modality'],
+  key: ['key'],
+  model: ['model', 'modality'],
+  none: [],
+} as const;
+
+const TOO_MANY_ROWS = {
+  kind: 'invalid_request',
+  param: 'group',
+  problem: `gives more than ${MAX_USAGE_ROWS} rows: group by less, or take a shorter range`,
+} as const;
