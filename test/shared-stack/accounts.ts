@@ -15,9 +15,9 @@ export const toCookie = (response: Response): string =>
     .join('; ');
 
 /** Sends what the account layer's own page sends. */
-export const post = (path: string, body: object, cookie = ''): Promise<Response> =>
+export const post = (path: string, body: object, cookie = '', method = 'POST'): Promise<Response> =>
   fetch(account().origin + path, {
-    method: 'POST',
+    method,
     headers: { 'content-type': 'application/json', origin: account().origin, 'sec-fetch-site': 'same-origin', cookie },
     body: JSON.stringify(body),
   });
@@ -36,14 +36,16 @@ it('signs a user in at the identity provider, by one click', async () => {
   expect(await user.json()).toMatchObject({ addresses: ['cleo@example.com'] });
 });
 
+/** Runs a command of the operator. Returns its JSON. */
+async function run(...args: string[]) {
+  const { code, stdout, stderr } = await runTurnpikeHere([...args, '--json'], stack);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
 it('shows organizations to the operator, who holds one by the command line', async () => {
   const made = await post('/account/organizations', { name: 'Acme' }, await signIn('ada'));
   const { organization_id: id } = (await made.json()) as { organization_id: string };
-  const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runTurnpikeHere([...args, '--json'], stack);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    return JSON.parse(stdout);
-  };
   expect((await run('organizations', 'list')).organizations).toContainEqual(
     expect.objectContaining({ organization_id: id, is_on_hold: false }),
   );
@@ -70,7 +72,7 @@ it('mails a link that leads to the account layer', async () => {
 /** The time in which a change of the account layer is in force at the gate of its region. */
 const IN_FORCE_MS = 5_000;
 
-it('makes a workspace of the account layer work in its region within 5 s, and stop and go on with a hold', async () => {
+it('tells the four 402s apart on keys of the account layer, and each ends within 5 s of its remedy', async () => {
   const address = 'founder@example.com';
   await post('/account/sign-in/link', { address });
   const { text } = await untilMail(account().mail_catcher_url, { to: address });
@@ -79,10 +81,12 @@ it('makes a workspace of the account layer work in its region within 5 s, and st
   async function make(name: string) {
     const made = await post('/account/organizations', { name }, cookie);
     const { organization_id: id } = (await made.json()) as { organization_id: string };
-    const answer = await post(`/account/organizations/${id}/workspaces`, { region: 'us', name }, cookie);
+    const path = `/account/organizations/${id}/workspaces`;
+    const answer = await post(path, { region: 'us', name }, cookie);
     const { workspace_id: workspaceId } = (await answer.json()) as { workspace_id: string };
     const makeKey = () => stack.operator.makeKey(workspaceId).catch(() => undefined);
-    return { id, apiKey: await until(`the workspace ${name}`, makeKey, IN_FORCE_MS) };
+    const apiKey = await until(`the workspace ${name}`, makeKey, IN_FORCE_MS);
+    return { id, workspaceId, apiKey, path: `${path}/${workspaceId}` };
   }
   async function chat(apiKey: string): Promise<string> {
     const response = await fetch(`${stack.baseUrl}/chat/completions`, {
@@ -98,13 +102,28 @@ it('makes a workspace of the account layer work in its region within 5 s, and st
   }
   const untilChat = (apiKey: string, answer: RegExp) =>
     until(`a chat with ${answer}`, async () => answer.test(await chat(apiKey)), IN_FORCE_MS);
+  const setCap = async (path: string, nanoUsd: string | null) =>
+    expect((await post(path, { monthly_cap_nano_usd: nanoUsd }, cookie, 'PATCH')).status).toBe(200);
 
   // A user gets the credit to begin with once: the second workspace waits for a payment.
   const [funded, bare] = [await make('Funded'), await make('Bare')];
   await untilChat(funded.apiKey, /^200/);
   expect(await chat(bare.apiKey)).toMatch(/^402 .*billing_not_provisioned/s);
-  const { stdout } = await runTurnpikeHere(['holds', 'open', funded.id, '--reason', 'operator', '--json'], stack);
+
+  const hold = await run('holds', 'open', funded.id, '--reason', 'operator');
   await untilChat(funded.apiKey, /^402 .*account_on_hold/s);
-  await runTurnpikeHere(['holds', 'end', JSON.parse(stdout).hold_id], stack);
+  await run('holds', 'end', hold.hold_id);
+  await untilChat(funded.apiKey, /^200/);
+
+  // The call above is more than one nano-dollar.
+  await setCap(funded.path, '1');
+  await untilChat(funded.apiKey, /^402 .*spend_cap_reached/s);
+  await setCap(funded.path, null);
+  await untilChat(funded.apiKey, /^200/);
+
+  const { workspaceId } = funded;
+  await run('credit', 'take', workspaceId, '1000', '--id', `taken-${workspaceId}`, '--yes');
+  await untilChat(funded.apiKey, /^402 .*insufficient_balance/s);
+  await run('credit', 'add', workspaceId, '1001', '--id', `given-${workspaceId}`);
   await untilChat(funded.apiKey, /^200/);
 });

@@ -1,6 +1,7 @@
 import { REGIONS } from '@turnpike/config/region';
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
+import { limitNanoUsd, nanoUsd } from './amounts.ts';
 import { type Right, ROLES } from './roles.ts';
 
 /**
@@ -112,7 +113,19 @@ const invitationSchema = z.object({
   ends_at: instant,
   status: z.enum(['open', 'accepted', 'withdrawn', 'expired']),
 });
-const workspaceSchema = z.object({ workspace_id: z.string(), region, name: z.string(), created_at: instant });
+const workspaceSchema = z.object({
+  workspace_id: z.string(),
+  region,
+  name: z.string(),
+  /** `on_hold`: every call is refused. `not_provisioned`: so is every call that costs, until the first payment. */
+  status: z.enum(['active', 'on_hold', 'not_provisioned']),
+  /** The most that the workspace may spend in a calendar month (UTC). Null: no cap. */
+  monthly_cap_nano_usd: z.nullable(nanoUsd),
+  created_at: instant,
+});
+const UNKNOWN_WORKSPACE = {
+  unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
+};
 const auditSchema = z.object({
   audit_id: z.string(),
   at: instant,
@@ -506,6 +519,19 @@ export const accountApi = defineRoutes({
       workspace_exists: { status: 409, message: 'This organization has its workspace of this region already.' },
     },
   },
+  changeWorkspace: {
+    access: { of: 'member', right: 'workspaces.change', recent: true },
+    method: 'PATCH',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id',
+    promise:
+      'Renames a workspace, or sets its monthly cap. What is left out stays. The region applies a change within 5 s; calls in flight go on.',
+    params: z.object({ ...inOrganization, workspace_id: z.string() }),
+    body: z
+      .strictObject({ name: z.optional(displayName), monthly_cap_nano_usd: z.optional(limitNanoUsd) })
+      .check(z.refine((body) => Object.keys(body).length > 0, 'must have a name or a monthly cap')),
+    answer: workspaceSchema,
+    faults: UNKNOWN_WORKSPACE,
+  },
   createConsoleToken: {
     access: { of: 'member', right: 'usage.read' },
     method: 'POST',
@@ -515,9 +541,7 @@ export const accountApi = defineRoutes({
     params: z.object({ ...inOrganization, workspace_id: z.string() }),
     status: 201,
     answer: z.object({ token: z.string(), region, ends_at: instant }),
-    faults: {
-      unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
-    },
+    faults: UNKNOWN_WORKSPACE,
   },
   listAudit: {
     access: { of: 'member', right: 'audit.read' },

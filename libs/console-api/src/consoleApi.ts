@@ -2,6 +2,7 @@ import type { InternalService } from '@turnpike/config/services';
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import { MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
+import { limitNanoUsd, nanoUsd } from './amounts.ts';
 import type { Right } from './roles.ts';
 
 /** A route of a region's console host. The workspace and the role of its caller are those of the console token. */
@@ -29,21 +30,6 @@ const defineRoutes = <const Routes extends Record<string, ConsoleRoute>, Service
 ): ConsoleApi<Routes, Service> => ({ service, routes });
 
 const instant = z.string();
-/** Nano-dollars as a decimal text. */
-const nanoUsd = z.string();
-/** An upper limit of spend. Null and absence mean none. */
-const limitNanoUsd = z._default(
-  z.nullable(
-    z.pipe(
-      z.string().check(
-        z.regex(/^(0|[1-9]\d{0,15})$/, 'must be a decimal text of nano-dollars'),
-        z.refine((text) => Number(text) <= Number.MAX_SAFE_INTEGER, `must be at most ${Number.MAX_SAFE_INTEGER}`),
-      ),
-      z.transform((text: string) => BigInt(text)),
-    ),
-  ),
-  null,
-);
 const perMinute = z.int().check(z.minimum(1), z.maximum(1_000_000_000));
 const afterId = z._default(z.string().check(z.regex(/^[\w-]{0,128}$/, 'must be an id')), '');
 
@@ -93,7 +79,7 @@ export const keysConsoleApi = defineRoutes('auth', {
       name: z.string().check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line')),
       rpm: z._default(perMinute, 600),
       tpm: z._default(perMinute, 1_000_000),
-      max_budget_nano_usd: limitNanoUsd,
+      max_budget_nano_usd: z._default(limitNanoUsd, null),
       expires_at: z._default(z.nullable(z.iso.datetime({ offset: true })), null),
     }),
     status: 201,

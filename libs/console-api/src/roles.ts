@@ -9,7 +9,10 @@ export const RIGHTS = {
   'organization.write': ['owner', 'admin'],
   /** Invites, removes and changes members. Owners are changed by owners alone. */
   'members.write': ['owner', 'admin'],
+  /** Creates a workspace. */
   'workspaces.write': ['owner'],
+  /** Renames a workspace, and sets its monthly cap. */
+  'workspaces.change': ['owner', 'admin'],
   'audit.read': ['owner', 'admin'],
   /** Reads API keys, by name and last four characters. */
   'keys.read': ['owner', 'admin', 'developer'],

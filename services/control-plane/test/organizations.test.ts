@@ -182,3 +182,51 @@ it('lets a user belong to 20 organizations', async () => {
   for (let index = 25; index < 50; index += 1) if (await create(index)) created += 1;
   expect(created).toBe(20);
 });
+
+it('changes name and cap of a workspace, alone or together, and tells its region once a change', async () => {
+  const { owner, path } = await anOrganization();
+  const { body: made } = await owner.post(`${path}/workspaces`, { region: 'eu', name: 'Europe' });
+  expect(made).toMatchObject({ status: 'active', monthly_cap_nano_usd: null });
+  const workspace = `${path}/workspaces/${made.workspace_id}`;
+  const admin = await join(owner, path, 'admin');
+  const change = async (body: object) => (await admin.send('PATCH', workspace, body)).body;
+  expect(await change({ monthly_cap_nano_usd: '9007199254740991' })).toEqual({
+    ...made,
+    monthly_cap_nano_usd: '9007199254740991',
+  });
+  expect(await change({ name: ' Elsewhere ' })).toMatchObject({
+    name: 'Elsewhere',
+    monthly_cap_nano_usd: '9007199254740991',
+  });
+  expect(await change({ name: 'Europe', monthly_cap_nano_usd: null })).toEqual(made);
+  expect((await owner.get(`${path}/workspaces`)).body.workspaces).toEqual([made]);
+
+  const told = await account.db.feed.findMany({ where: { region: 'eu' }, orderBy: { seq: 'asc' } });
+  const versions = told
+    .map(({ body }) => body as { kind: string; workspace_id: string; version: number })
+    .filter(({ kind, workspace_id: id }) => kind === 'workspace' && id === made.workspace_id)
+    .map(({ version }) => version);
+  expect(versions).toEqual([1, 2, 3, 4]);
+  const { body } = await owner.get(`${path}/audit`);
+  expect(body.lines[0]).toMatchObject({
+    action: 'workspace.changed',
+    before: { name: 'Elsewhere', monthly_cap_nano_usd: '9007199254740991' },
+    after: { name: 'Europe', monthly_cap_nano_usd: null },
+  });
+});
+
+it('changes no workspace with nothing to change, a cap beyond what is counted exactly, or of others', async () => {
+  const { owner, path } = await anOrganization();
+  const { body: made } = await owner.post(`${path}/workspaces`, { region: 'us', name: 'States' });
+  const refuse = async (by: Person, body: object, at = path) => {
+    const answer = await by.send('PATCH', `${at}/workspaces/${made.workspace_id}`, body);
+    return [answer.status, answer.body.error];
+  };
+  for (const cap of ['9007199254740992', '-1', '1.5', '', 1])
+    expect(await refuse(owner, { monthly_cap_nano_usd: cap })).toEqual([400, 'invalid_request']);
+  expect(await refuse(owner, {})).toEqual([400, 'invalid_request']);
+  expect(await refuse(owner, { name: 'x', region: 'eu' })).toEqual([400, 'invalid_request']);
+  const other = await anOrganization();
+  expect(await refuse(other.owner, { name: 'x' }, other.path)).toEqual([404, 'unknown_workspace']);
+  expect((await owner.get(`${path}/workspaces`)).body.workspaces).toEqual([made]);
+});

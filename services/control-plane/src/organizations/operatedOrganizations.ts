@@ -2,7 +2,7 @@ import type { Region } from '@turnpike/config/region';
 import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Db } from '../database/openDatabase.ts';
-import { toStatus } from './workspaces.ts';
+import { toNanoText, toStatus } from './workspaces.ts';
 
 const withOpenHold = { holds: { where: { endedAt: null }, take: 1 } } as const;
 
@@ -38,7 +38,7 @@ export async function getOperatedOrganization(db: Db, organizationId: string) {
     region: workspace.region as Region,
     name: workspace.name,
     status: toStatus(workspace.status, body.is_on_hold),
-    monthly_cap_nano_usd: workspace.monthlyCapNanoUsd === null ? null : String(workspace.monthlyCapNanoUsd),
+    monthly_cap_nano_usd: toNanoText(workspace.monthlyCapNanoUsd),
     version: workspace.version,
     created_at: workspace.createdAt.toISOString(),
   }));

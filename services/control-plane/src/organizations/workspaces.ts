@@ -12,25 +12,34 @@ interface WorkspaceRow {
   workspaceId: string;
   region: string;
   name: string;
+  status: string;
+  monthlyCapNanoUsd: bigint | null;
   createdAt: Date;
 }
 
-const toBody = ({ workspaceId, region, name, createdAt }: WorkspaceRow) => ({
+const toBody = (
+  { workspaceId, region, name, status, monthlyCapNanoUsd, createdAt }: WorkspaceRow,
+  isHeld: boolean,
+) => ({
   workspace_id: workspaceId,
   region: region as Region,
   name,
+  status: toStatus(status, isHeld),
+  monthly_cap_nano_usd: toNanoText(monthlyCapNanoUsd),
   created_at: createdAt.toISOString(),
 });
 
+export const toNanoText = (amount: bigint | null): string | null => (amount === null ? null : String(amount));
+
 export async function listWorkspaces(db: Db, organizationId: string) {
-  return (await db.workspace.findMany({ where: { organizationId }, orderBy: { createdAt: 'asc' } })).map(toBody);
+  const isHeld = await isOnHold(db, organizationId);
+  const rows = await db.workspace.findMany({ where: { organizationId }, orderBy: { createdAt: 'asc' } });
+  return rows.map((row) => toBody(row, isHeld));
 }
 
 /** A workspace as its region is told of it. */
 interface ToldWorkspace extends Omit<WorkspaceRow, 'createdAt'> {
   organizationId: string;
-  status: string;
-  monthlyCapNanoUsd: bigint | null;
   version: number;
 }
 
@@ -39,25 +48,30 @@ export const lockOrganization = (tx: Tx, organizationId: string) =>
   tx.$queryRaw(sql`SELECT 1 AS one FROM organization WHERE organization_id = ${organizationId} FOR NO KEY UPDATE`);
 
 /** Says whether an organization is on hold, which it is while one of its holds is open. */
-const isOnHold = async (tx: Tx, organizationId: string): Promise<boolean> =>
-  (await tx.accountHold.findFirst({ where: { organizationId, endedAt: null } })) !== null;
+const isOnHold = async (db: Db | Tx, organizationId: string): Promise<boolean> =>
+  (await db.accountHold.findFirst({ where: { organizationId, endedAt: null } })) !== null;
 
 /** Returns the status of a workspace for its region: a hold of the organization comes before the workspace's own status. */
 export const toStatus = (status: string, isHeld: boolean): 'active' | 'on_hold' | 'not_provisioned' =>
   isHeld ? 'on_hold' : (status as 'active' | 'not_provisioned');
 
-/** Tells the region of a workspace its whole document. The caller holds the lock of the organization. */
-async function tellWorkspace(tx: Tx, workspace: ToldWorkspace): Promise<void> {
+/**
+ * Tells the region of a workspace its whole document. The caller holds the lock of the organization. Returns whether the organization is
+ * on hold.
+ */
+async function tellWorkspace(tx: Tx, workspace: ToldWorkspace): Promise<boolean> {
   const { workspaceId, organizationId, region, name, status, monthlyCapNanoUsd, version } = workspace;
+  const isHeld = await isOnHold(tx, organizationId);
   await tell(tx, region as Region, {
     kind: 'workspace',
     workspace_id: workspaceId,
     organization_id: organizationId,
     name,
-    status: toStatus(status, await isOnHold(tx, organizationId)),
-    monthly_cap_nano_usd: monthlyCapNanoUsd === null ? null : String(monthlyCapNanoUsd),
+    status: toStatus(status, isHeld),
+    monthly_cap_nano_usd: toNanoText(monthlyCapNanoUsd),
     version,
   });
+  return isHeld;
 }
 
 /** Tells every region its workspace of an organization anew, each in its next version. */
@@ -100,7 +114,7 @@ export async function createWorkspace(
       target: workspaceId,
       after: { region, name },
     });
-    await tellWorkspace(tx, row);
+    const isHeld = await tellWorkspace(tx, row);
     if (credit)
       await tell(tx, region, {
         kind: 'credit',
@@ -109,7 +123,7 @@ export async function createWorkspace(
         nano_usd: String(credit.nanoUsd),
         note: 'credit to begin with',
       });
-    return toBody(row);
+    return toBody(row, isHeld);
   });
 }
 
@@ -117,6 +131,41 @@ export async function createWorkspace(
 async function takeWelcome(tx: Tx, userId: string): Promise<boolean> {
   const { count } = await tx.user.updateMany({ where: { userId, welcomedAt: null }, data: { welcomedAt: new Date() } });
   return count === 1;
+}
+
+/** Changes what is given of the name and the monthly cap of a workspace, and tells its region. Throws `unknown_workspace`. */
+export async function changeWorkspace(
+  db: Db,
+  { organizationId, userId, workspaceId }: { organizationId: string; userId: string; workspaceId: string },
+  { name, monthlyCapNanoUsd }: { name: string | undefined; monthlyCapNanoUsd: bigint | null | undefined },
+  origin: Origin,
+) {
+  const toAudited = (row: WorkspaceRow) => ({
+    ...(name !== undefined && { name: row.name }),
+    ...(monthlyCapNanoUsd !== undefined && { monthly_cap_nano_usd: toNanoText(row.monthlyCapNanoUsd) }),
+  });
+  return db.$transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    const before = await tx.workspace.findUnique({ where: { workspaceId, organizationId } });
+    if (!before) throw new ApiError({ kind: 'unknown_workspace' });
+    const row = await tx.workspace.update({
+      where: { workspaceId },
+      data: {
+        name: name ?? before.name,
+        monthlyCapNanoUsd: monthlyCapNanoUsd === undefined ? before.monthlyCapNanoUsd : monthlyCapNanoUsd,
+        version: { increment: 1 },
+      },
+    });
+    await writeAudit(tx, origin, {
+      organizationId,
+      actor: userId,
+      action: 'workspace.changed',
+      target: workspaceId,
+      before: toAudited(before),
+      after: toAudited(row),
+    });
+    return toBody(row, await tellWorkspace(tx, row));
+  });
 }
 
 /** Signs a token for the console host of a workspace's region. Throws `unknown_workspace` if it is of another organization. */

@@ -36,6 +36,7 @@ import {
   renameOrganization,
 } from '../organizations/organizations.ts';
 import {
+  changeWorkspace,
   createConsoleToken,
   createWorkspace,
   listWorkspaces,
@@ -218,6 +219,13 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
 
     listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
     createWorkspace: async ({ body, who, origin }) => createWorkspace(dependencies, { ...who, ...body }, origin),
+    changeWorkspace: async ({ params: { workspace_id: workspaceId }, body, who, origin }) =>
+      changeWorkspace(
+        db,
+        { ...who, workspaceId },
+        { name: body.name, monthlyCapNanoUsd: body.monthly_cap_nano_usd },
+        origin,
+      ),
     createConsoleToken: async ({ params: { workspace_id: workspaceId }, who: { userId, organizationId, role } }) =>
       createConsoleToken(db, { userId, organizationId, workspaceId, role }, signingKey),
     async listAudit({ params: { before }, who }) {
