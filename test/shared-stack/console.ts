@@ -9,7 +9,7 @@ import { MODEL_WITH_SHARED_CACHE, stack } from './stack.ts';
 
 const consoleUrl = () => stack.running.stack.regions.us.console_url;
 
-/** Asks the console host as the account layer's page does, with a token in place of cookies. */
+/** Sends a request to the console host with a token and no cookie, like a page of the dashboard. */
 const ask = (path: string, token: string, origin = account().origin, body?: object): Promise<Response> =>
   fetch(consoleUrl() + path, {
     method: body ? 'POST' : 'GET',

@@ -45,7 +45,7 @@ const dashboardLayer: Layer = {
   },
 };
 
-/** What a service runs besides itself: it locks its spool, bounds what it has converted, and serves pages. */
+/** The programs and files that a service needs beside its code: a lock of its spool, bounds of conversions, the pages it serves. */
 const PROGRAMS: Partial<Record<ServiceName, Layer[]>> = {
   'model-router': [flockLayer],
   'control-plane': [dashboardLayer],

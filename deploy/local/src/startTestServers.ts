@@ -16,7 +16,7 @@ interface Stoppable {
 }
 
 export interface TestBroker extends Stoppable {
-  /** As `KAFKA_BROKERS` names them. */
+  /** The value of `KAFKA_BROKERS`. */
   brokers: string;
 }
 

@@ -240,7 +240,7 @@ row('stream.stall', async () => {
 
 row('stream.retry', async () => {
   await setEngines(stack, OTHER_MODEL, { state: 'cutting', simulators: 1 });
-  // Where a prompt goes follows from its beginning, so that some of these go to the engine that cuts.
+  // The beginning of a prompt decides its engine, so some of these go to the engine that cuts.
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, index) =>
       client.post('/chat/completions', {

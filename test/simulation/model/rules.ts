@@ -1,4 +1,4 @@
-/** What the protocol stands on. Without one of them an invariant breaks: model.deep.test.ts has the shortest trace's length. */
+/** The rules of the protocol. An invariant breaks without any one of them: model.deep.test.ts has the length of the shortest trace. */
 export const RULES = {
   ID: 'absorb carries the id of the Redis from which it read the pending calls, before the ledger is asked; another Redis refuses it',
   NEWER: 'only newer sums replace sums',

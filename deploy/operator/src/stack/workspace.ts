@@ -9,7 +9,7 @@ export function toWorkspaceDocument(workspace: z.output<typeof workspaceSchema>)
   return { ...shown, ...toAmountFields('monthly_cap', monthlyCap), ...toAmountFields('account_cap', accountCap) };
 }
 
-/** What a workspace was credited, spent, and spent in this month (UTC), by the calls that are recorded. */
+/** Credit and spend of a workspace, in all and in this month (UTC), by the recorded calls. */
 export async function readBalances({ ledger }: Pick<Services, 'ledger'>, workspaceId: string) {
   const month = new Date().toISOString().slice(0, 7);
   return { month, ...(await ledger.getBalances({ params: { workspace_id: workspaceId, month } })) };

@@ -3,8 +3,8 @@ import type { Sdk } from './readSdkTypes.ts';
 import type { Audit, AuditedFields, AuditedForms } from './sdkAudit.ts';
 
 /**
- * What the SDK knows of a body and our schema does not, and values that only one of both allows, as it was judged. Throws when the SDK knows anything else, or no
- * longer knows what was judged, naming it: then a new version awaits its audit.
+ * Returns the fields of a body that the SDK alone knows, and the values that one side alone allows, each with its judgement. Throws
+ * and names a field or value without a judgement, and a judgement without a field: a new version of the SDK awaits its audit.
  */
 export function auditSdk(
   sdk: Pick<Sdk, 'membersOf' | 'valuesOf'>,

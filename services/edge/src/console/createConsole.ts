@@ -104,7 +104,7 @@ const ROUTES = CONSOLE_APIS.flatMap(({ service, routes }) =>
 
 /**
  * Makes the console host of a region, for browsers with a console token. A service behind reads the caller from one signed header.
- * Nothing else of the browser reaches it but the body and what describes the body.
+ * Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser.
  */
 export function createConsole(dependencies: ConsoleDependencies): { listener: RequestListener; close(): void } {
   const { log, telemetry, allowedOrigin, trustedHops, floodThrottle } = dependencies;
