@@ -1,7 +1,9 @@
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import type { Region } from '@turnpike/config/region';
 import { accountApi } from '@turnpike/console-api/accountApi';
 import { callRoute, Refused } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
+import type { Role } from '@turnpike/console-api/roles';
 
 export const { routes } = accountApi;
 
@@ -57,8 +59,41 @@ export const invitationsQuery = (organizationId: string) =>
     queryKey: ['invitations', organizationId],
     queryFn: () => callRoute(routes.listInvitations, { params: { organization_id: organizationId } }),
   });
+const regionsQuery = queryOptions({ queryKey: ['regions'], queryFn: () => callRoute(routes.listRegions) });
 export const workspacesQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['workspaces', organizationId],
     queryFn: () => callRoute(routes.listWorkspaces, { params: { organization_id: organizationId } }),
+  });
+
+/** A workspace with what its pages need: the hosts of its region, and the role of the user. */
+export interface Workspace {
+  organizationId: string;
+  workspaceId: string;
+  name: string;
+  region: Region;
+  consoleUrl: string;
+  baseUrl: string;
+  role: Role;
+}
+
+export const workspaceQuery = (organizationId: string, workspaceId: string) =>
+  queryOptions({
+    queryKey: ['workspace', organizationId, workspaceId],
+    async queryFn(): Promise<Workspace> {
+      const [{ role }, { workspaces }, { regions }] = await Promise.all([
+        queryClient.fetchQuery(organizationQuery(organizationId)),
+        queryClient.fetchQuery(workspacesQuery(organizationId)),
+        queryClient.fetchQuery(regionsQuery),
+      ]);
+      const workspace = workspaces.find(({ workspace_id: id }) => id === workspaceId);
+      if (!workspace)
+        throw new Refused(404, { error: 'unknown_workspace', message: 'This organization has no such workspace.' });
+      const { name, region } = workspace;
+      const hosts = regions.find((entry) => entry.region === region);
+      if (!hosts)
+        throw new Refused(404, { error: 'unknown_region', message: 'This dashboard has no pages of this region.' });
+      const { console_url: consoleUrl, base_url: baseUrl } = hosts;
+      return { organizationId, workspaceId, name, region, consoleUrl, baseUrl, role };
+    },
   });

@@ -9,6 +9,7 @@ import {
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
 import { Shell } from './shell/Shell.tsx';
 import { Failed, Loading } from './shell/states.tsx';
+import { WorkspaceFrame } from './shell/workspace.tsx';
 
 const root = createRootRoute({
   component: Outlet,
@@ -64,6 +65,18 @@ const workspaces = createRoute({
   path: PAGES.workspaces,
   component: lazyRouteComponent(() => import('./pages/Workspaces.tsx'), 'Workspaces'),
 });
+/** The pages of one workspace. */
+const workspace = createRoute({ getParentRoute: () => shell, id: 'workspace', component: WorkspaceFrame });
+const overview = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.overview,
+  component: lazyRouteComponent(() => import('./pages/Overview.tsx'), 'Overview'),
+});
+const keys = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.keys,
+  component: lazyRouteComponent(() => import('./pages/Keys.tsx'), 'Keys'),
+});
 const audit = createRoute({
   getParentRoute: () => shell,
   path: PAGES.audit,
@@ -76,7 +89,7 @@ export const router = createRouter({
     signIn,
     stepUp,
     invitation,
-    shell.addChildren([sessions, organizations, members, workspaces, audit]),
+    shell.addChildren([sessions, organizations, members, workspaces, workspace.addChildren([overview, keys]), audit]),
   ]),
   defaultPendingComponent: Loading,
   defaultErrorComponent: () => (

@@ -1,6 +1,6 @@
 import { Badge, Button, Code, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { REGIONS, type Region } from '@turnpike/config/region';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
@@ -41,9 +41,13 @@ export function Workspaces() {
                     </Group>
                     {workspace ? (
                       <>
-                        <Text>
+                        <Link
+                          to={PAGES.overview}
+                          params={{ organizationId, workspaceId: workspace.workspace_id }}
+                          className="link"
+                        >
                           <Name>{workspace.name}</Name>
-                        </Text>
+                        </Link>
                         <Text size="sm" c="dimmed">
                           <Code>{workspace.workspace_id}</Code> created <Moment at={workspace.created_at} />
                         </Text>

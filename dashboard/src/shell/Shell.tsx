@@ -8,6 +8,7 @@ import { organizationQuery, routes, userQuery } from '../account.ts';
 import { ColorScheme } from './ColorScheme.tsx';
 import { Failure } from './change.tsx';
 import { Loaded, Name } from './states.tsx';
+import { WorkspaceLinks } from './workspace.tsx';
 
 /** The frame around the pages of a signed-in user: links to pages, the address of the user, and the button to sign out. */
 export function Shell() {
@@ -57,10 +58,10 @@ function OrganizationLinks({ organizationId }: { organizationId: string }) {
   const params = { organizationId };
   return (
     <>
-      <Text fw={600} className="shell-organization">
+      <span className="shell-heading">
         <Name>{data?.name ?? ''}</Name>
-      </Text>
-      <Link to={PAGES.workspaces} params={params}>
+      </span>
+      <Link to={PAGES.workspaces} params={params} activeOptions={{ exact: true }}>
         Workspaces
       </Link>
       <Link to={PAGES.members} params={params}>
@@ -71,6 +72,7 @@ function OrganizationLinks({ organizationId }: { organizationId: string }) {
           Audit
         </Link>
       )}
+      {data && <WorkspaceLinks organizationId={organizationId} role={data.role} />}
       <hr />
     </>
   );

@@ -114,8 +114,14 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
-  'control-plane': ({ ports, secrets, portOf }) => ({
+  'control-plane': ({ region, ports, secrets, portOf }) => ({
     ACCOUNT_ORIGIN: toAccountAddresses(ports).accountOrigin,
+    REGION_HOSTS: JSON.stringify({
+      [region]: {
+        console_url: `http://localhost:${ports.services.edge.consolePort}`,
+        base_url: `${toServiceUrls(ports).edge.url}/v1`,
+      },
+    }),
     TRUSTED_HOPS: '0',
     // Ten dollars, so that a workspace made in the browser serves its first calls.
     WELCOME_CREDIT_NANO_USD: '10000000000',

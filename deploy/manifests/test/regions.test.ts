@@ -367,8 +367,9 @@ describeWithKustomize.each(OVERLAYS)('%s, a region', (overlay) => {
   });
 });
 
-it.each(GLOBAL_OVERLAYS)('%s holds no word of a region', (overlay) => {
-  const text = JSON.stringify(manifestsOf(overlay).filter(({ metadata }) => !metadata.name.endsWith('-dashboard')));
+it.each(GLOBAL_OVERLAYS)('%s names a region only in addresses for browsers', (overlay) => {
+  const manifests = manifestsOf(overlay).filter(({ metadata }) => !metadata.name.endsWith('-dashboard'));
+  const text = JSON.stringify(manifests, (name, value) => (name === 'REGION_HOSTS' ? undefined : value));
   for (const region of REGIONS) expect(text).not.toMatch(new RegExp(`turnpike-${region}|REGION=|\\.${region}\\.`));
 });
 
@@ -395,6 +396,22 @@ describeWithKustomize('overlays/global', () => {
     const policy = manifests.find(({ metadata }) => metadata.name === 'gateway-to-control-plane');
     expect(JSON.stringify(policy?.spec?.ingress)).toMatch(/"kubernetes.io\/metadata.name":"gateway".*8080.*9090/);
     expect(configOf('control-plane', 'overlays/global').TRUSTED_HOPS).toBe(1);
+  });
+
+  it.each(REGIONS)('sends browsers and clients to the hosts of %s', (region) => {
+    const overlay = `overlays/${region}`;
+    const route = manifestsOf(overlay).find(
+      ({ kind, metadata }) => kind === 'HTTPRoute' && metadata.name === 'console',
+    );
+    const [host = ''] = (route?.spec?.hostnames ?? []) as string[];
+    const { REGION_HOSTS: hosts, ACCOUNT_ORIGIN: origin } = configOf('control-plane', 'overlays/global');
+    expect(hosts).toMatchObject({
+      [region]: {
+        console_url: `https://${host}`,
+        base_url: `${configOf('media-jobs', overlay).PUBLIC_URL}/v1`,
+      },
+    });
+    expect(configOf('edge', overlay).CONSOLE_ALLOWED_ORIGIN).toBe(origin);
   });
 });
 

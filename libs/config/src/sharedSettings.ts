@@ -9,13 +9,13 @@ export const serviceSegmentSchema = z
 /** Base address of something that is asked over HTTP. */
 export const serviceUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an http(s) address' });
 
-/** Origin of the account layer's pages, as browsers know it. Plain http on `localhost` alone. */
-export const accountOriginSchema = z
+/** An origin as browsers know it: of the account layer's pages, or of a console host. Plain http on `localhost` alone. */
+export const browserOriginSchema = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) address' })
   .refine((url) => new URL(url).origin === url, 'must have neither path nor slash at its end')
   .refine(
     (url) => url.startsWith('https:') || new URL(url).hostname === 'localhost',
-    'must be https, but on localhost: browsers keep no session of another address',
+    'must be https, except on localhost, because it carries a session or a token',
   );
 
 /** A Postgres database, with the role that a process works with. */
@@ -69,3 +69,13 @@ export const kafkaBrokersSchema = z
   .regex(/^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$/, 'must be host:port pairs, comma separated, without spaces')
   .transform((list) => list.split(','))
   .optional();
+
+/** A setting that is JSON; piped into the schema of its value. */
+export const jsonSchema = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue('must be JSON');
+    return z.NEVER;
+  }
+});

@@ -498,6 +498,15 @@ export const accountApi = defineRoutes({
       too_many_organizations: { status: 409, message: 'One user may belong to 20 organizations at most.' },
     },
   },
+  listRegions: {
+    access: { of: 'session' },
+    method: 'GET',
+    path: '/account/regions',
+    promise: 'Lists the regions with the console host of each and the base address of its API.',
+    answer: z.object({
+      regions: z.array(z.object({ region, console_url: z.string(), base_url: z.string() })),
+    }),
+  },
   listWorkspaces: {
     access: { of: 'member', right: 'organization.read' },
     method: 'GET',

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { accountApi } from './accountApi.ts';
-import { callRoute, Refused } from './callRoute.ts';
+import { callHost, callRoute, Refused } from './callRoute.ts';
+import { keysConsoleApi } from './consoleApi.ts';
 
 const { routes } = accountApi;
 const realFetch = globalThis.fetch;
@@ -54,7 +55,7 @@ describe('callRoute', () => {
     await callRoute(routes.listAudit, { params: { organization_id: 'o' } });
 
     expect(asked.mock.calls[0]?.[0]).toBe('/account/organizations/o/audit');
-    expect(asked.mock.calls[0]?.[1]).not.toHaveProperty('headers');
+    expect(asked.mock.calls[0]?.[1]?.headers).toEqual({});
   });
 
   it('sends a body as JSON, and passes over fields of the answer that it does not know', async () => {
@@ -86,6 +87,20 @@ describe('callRoute', () => {
     answerWith(status, body);
 
     await expect(callRoute(routes.getUser)).rejects.toMatchObject({ status, error: 'unreadable_answer' });
+  });
+
+  it('sends a token in place of cookies to a console host, whose words are of the region', async () => {
+    const host = { url: 'https://console.us.example', token: 'secret' };
+    const asked = answerWith(200, { keys: [], next_after: null });
+
+    await callHost(host, keysConsoleApi.routes.listKeys, { params: { after: 'key_1' } });
+
+    expect(asked.mock.calls[0]).toMatchObject([
+      'https://console.us.example/console/keys?after=key_1',
+      { method: 'GET', credentials: 'same-origin', headers: { authorization: 'Bearer secret' } },
+    ]);
+    globalThis.fetch = jest.fn<typeof fetch>(() => Promise.reject(new TypeError('fetch failed')));
+    await expect(callHost(host, keysConsoleApi.routes.listKeys, { params: {} })).rejects.toThrow('The region');
   });
 
   it('throws unreachable, of status 0, where no answer comes', async () => {

@@ -1,5 +1,7 @@
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
+import type { AccountRoute } from './accountApi.ts';
+import type { ConsoleRoute } from './consoleApi.ts';
 
 /** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable`. */
 export class Refused extends Error {
@@ -23,32 +25,50 @@ type Given<R, Part extends 'params' | 'body'> = R extends { [Name in Part]: infe
   : unknown;
 type Question<R> = Given<R, 'params'> & Given<R, 'body'>;
 /** None for a route without parameters and body. */
-type Arguments<R> = unknown extends Question<R> ? [] : [question: Question<R>];
+export type Arguments<R> = unknown extends Question<R> ? [] : [question: Question<R>];
+
+/** A console host, with a token for it. */
+export interface ConsoleHost {
+  url: string;
+  token: string;
+}
 
 /**
  * Calls a route from a browser, with the cookies of its own origin. Returns the answer, without fields that the declaration does not
  * have. Throws `Refused` for each refusal, and if no answer comes.
  */
-export async function callRoute<const R extends ApiRoute>(
+export const callRoute = <const R extends AccountRoute>(route: R, ...[question]: Arguments<R>) =>
+  send(route, question ?? {});
+
+/** Calls a route of a console host as `callRoute` does, with the token in place of cookies. */
+export const callHost = <const R extends ConsoleRoute>(host: ConsoleHost, route: R, ...[question]: Arguments<R>) =>
+  send(route, question ?? {}, host);
+
+async function send<const R extends ApiRoute>(
   route: R,
-  ...[question]: Arguments<R>
+  { params = {}, body }: { params?: Record<string, string | undefined>; body?: unknown },
+  host?: ConsoleHost,
 ): Promise<z.output<R['answer']>> {
-  const { params = {}, body }: { params?: Record<string, string | undefined>; body?: unknown } = question ?? {};
-  const response = await fetch(toAddress(route.path, params), {
+  const words = host ? WORDS.region : WORDS.account;
+  const response = await fetch((host?.url ?? '') + toAddress(route.path, params), {
     method: route.method,
     credentials: 'same-origin',
-    ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    headers: {
+      ...(host && { authorization: `Bearer ${host.token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   }).catch(() => {
-    throw new Refused(0, UNREACHABLE);
+    throw new Refused(0, words.unreachable);
   });
   const content: unknown = await response.json().catch(() => undefined);
   if (response.ok) {
     const answer = z.safeParse(route.answer, content);
-    if (!answer.success) throw new Refused(response.status, UNREADABLE);
+    if (!answer.success) throw new Refused(response.status, words.unreadable);
     return answer.data as z.output<R['answer']>;
   }
   const refusal = z.safeParse(refusalSchema, content);
-  throw new Refused(response.status, refusal.success ? refusal.data : UNREADABLE);
+  throw new Refused(response.status, refusal.success ? refusal.data : words.unreadable);
 }
 
 /** Puts parameters into the path; those that it does not name become the query. */
@@ -63,11 +83,14 @@ function toAddress(path: string, params: Record<string, string | undefined>): st
   return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given)}`;
 }
 
-const UNREACHABLE = {
-  error: 'unreachable',
-  message: 'The account layer does not answer. Check your connection, then try again.',
-};
-const UNREADABLE = {
-  error: 'unreadable_answer',
-  message: 'The answer of the account layer cannot be read. Load this page again; it may be older than the service.',
+const wordsOf = (name: string, hint: string) => ({
+  unreachable: { error: 'unreachable', message: `${name} does not answer. ${hint}` },
+  unreadable: {
+    error: 'unreadable_answer',
+    message: `The answer of ${name.toLowerCase()} cannot be read. Load this page again; it may be older than the service.`,
+  },
+});
+const WORDS = {
+  account: wordsOf('The account layer', 'Check your connection, then try again.'),
+  region: wordsOf('The region of this workspace', 'Its pages wait for it, the others go on. Try again.'),
 };

@@ -11,6 +11,8 @@ export const PAGES = {
   organizations: '/organizations',
   members: '/organizations/$organizationId/members',
   workspaces: '/organizations/$organizationId/workspaces',
+  overview: '/organizations/$organizationId/workspaces/$workspaceId',
+  keys: '/organizations/$organizationId/workspaces/$workspaceId/keys',
   audit: '/organizations/$organizationId/audit',
 } as const;
 

@@ -32,6 +32,7 @@ export interface TestAuth {
   db: Db;
   router: RouterClient;
   publicUrl: string;
+  internalUrl: string;
   /** GET on the public listener. */
   getPublic(path: string, authorization?: string, headers?: Record<string, string>): Promise<Answer>;
   /** A call on the internal listener with a valid token for auth, or the headers given instead. */
@@ -111,6 +112,7 @@ export async function startAuth({
     db: databases.db,
     router,
     publicUrl: urlOf(publicServer),
+    internalUrl: urlOf(internalServer),
     announced,
     getPublic: (path, authorization, headers) =>
       fetchJson(urlOf(publicServer) + path, {

@@ -52,7 +52,7 @@ const HEADERS = {
 
 /** The routes for browsers. Every route has a guard: `serve` takes no route without one, and paths outside the list are 404. */
 export function createApp(dependencies: AppDependencies): Express {
-  const { log, telemetry, trustedHops, pages } = dependencies;
+  const { log, telemetry, trustedHops, pages, regionHosts } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const app = express();
   app.disable('x-powered-by');
@@ -92,7 +92,11 @@ export function createApp(dependencies: AppDependencies): Express {
     res.redirect(303, target);
   });
   if (pages) {
-    for (const path of Object.values(PAGES)) serve('GET', path.replaceAll('$', ':'), openGuard, sendPage(pages));
+    const showPage = sendPage(
+      pages,
+      Object.values(regionHosts).map(({ console_url: url }) => url),
+    );
+    for (const path of Object.values(PAGES)) serve('GET', path.replaceAll('$', ':'), openGuard, showPage);
     serve('GET', '/assets/:name', openGuard, sendAsset(pages));
   }
 

@@ -1,19 +1,31 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { accountOriginSchema, databaseUrlSchema } from '@turnpike/config/sharedSettings';
+import { regionSchema } from '@turnpike/config/region';
+import { browserOriginSchema, databaseUrlSchema, jsonSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { providersSchema } from './identity/providers.ts';
+
+const regionHostsSchema = jsonSchema.pipe(
+  z.partialRecord(regionSchema, z.strictObject({ console_url: browserOriginSchema, base_url: serviceUrlSchema })),
+);
+/** The hosts of the regions that the pages call or name. */
+export type RegionHosts = z.infer<typeof regionHostsSchema>;
 
 export const configSchema = z.object({
   ...commonConfig,
   /** Postgres database of the account layer, with the role that owns nothing in it. */
   DATABASE_URL: databaseUrlSchema,
   /** The address of the account layer as browsers know it, without a path: `https://console.example.com`. Plain http on `localhost` alone. */
-  ACCOUNT_ORIGIN: accountOriginSchema,
+  ACCOUNT_ORIGIN: browserOriginSchema,
   /** Proxies in front whose `X-Forwarded-For` counts. 0: the connection's own address is the client's. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /** The identity providers, as JSON: `[{"id", "name", "issuer", "client_id", "client_secret"}]`. None: people sign in by mailed links. */
   OIDC_PROVIDERS: providersSchema.default([]),
+  /**
+   * The hosts of each region as browsers and clients know them, as JSON:
+   * `{"us": {"console_url": "https://console.us.example.com", "base_url": "https://api.us.example.com/v1"}}`.
+   */
+  REGION_HOSTS: regionHostsSchema,
   /** The mail server: `smtp://` or `smtps://`, with user and password where it wants them. */
   SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// address' }),
   /**

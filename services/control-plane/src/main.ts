@@ -48,6 +48,7 @@ startService({
       outbox,
       providers: config.OIDC_PROVIDERS.map((settings) => new Provider(settings)),
       accountOrigin,
+      regionHosts: config.REGION_HOSTS,
       welcomeCredit:
         config.WELCOME_CREDIT_NANO_USD === undefined ? undefined : { nanoUsd: config.WELCOME_CREDIT_NANO_USD },
       byAddress: createThrottle(BY_ADDRESS),

@@ -38,6 +38,13 @@ it('gives a member a token of 5 minutes for the workspace, its region and the ro
   }
 });
 
+it('names the hosts of the regions that it is set up with', async () => {
+  const owner = await account.signIn('hosts@example.com');
+  expect((await owner.get('/account/regions')).body).toEqual({
+    regions: [{ region: 'eu', console_url: 'https://console.eu.example', base_url: 'https://api.eu.example/v1' }],
+  });
+});
+
 it('gives no token for a workspace of another organization', async () => {
   const other = await aWorkspace('other@example.com');
   const { owner, path } = await aWorkspace('stranger@example.com');

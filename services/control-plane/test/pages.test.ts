@@ -26,6 +26,7 @@ describe('the pages', () => {
     const [, nonce] = /'nonce-([\w-]{22})'/.exec(policy) ?? [];
     expect(body).toBe(`<script nonce="${nonce}" src="/assets/a-1.js"></script>`);
     expect(policy).toContain("default-src 'self'");
+    expect(policy).toContain("; connect-src 'self' https://console.eu.example;");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toContain('unsafe');
   });

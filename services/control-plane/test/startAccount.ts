@@ -12,6 +12,7 @@ import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
+import type { RegionHosts } from '../src/config.ts';
 import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
 import { openJobQueue } from '../src/jobs/openJobQueue.ts';
@@ -20,6 +21,9 @@ import type { Pages } from '../src/pages/pages.ts';
 
 export const fleet = aFleet('global');
 export const ACCOUNT_ORIGIN = 'http://localhost:8106';
+export const REGION_HOSTS: RegionHosts = {
+  eu: { console_url: 'https://console.eu.example', base_url: 'https://api.eu.example/v1' },
+};
 
 export interface Answer {
   status: number;
@@ -59,11 +63,13 @@ export interface TestAccount {
 export async function startAccount({
   providers = [],
   pages,
+  regionHosts = REGION_HOSTS,
   port = 0,
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
 }: {
   providers?: ProviderSettings[];
   pages?: Pages;
+  regionHosts?: RegionHosts;
   /** A port whose `localhost` address is the origin, as browsers with passkeys need it. Otherwise the system chooses a port. */
   port?: number;
   /** The limits of sign-ins and mails; high where a test is about something else. */
@@ -108,6 +114,7 @@ export async function startAccount({
     outbox,
     providers: providers.map((settings) => new Provider(settings)),
     accountOrigin,
+    regionHosts,
     welcomeCredit: { nanoUsd: 5_000_000_000n },
     byAddress: throttle(),
     byMailbox: throttle(),

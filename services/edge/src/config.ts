@@ -1,6 +1,6 @@
 import { portSchema, regionConfig } from '@turnpike/config/commonConfig';
 import {
-  accountOriginSchema,
+  browserOriginSchema,
   imagesTimeoutMsSchema,
   redisUrlSchema,
   serviceSegmentSchema,
@@ -28,7 +28,7 @@ export const configSchema = z.object({
   /** Listener for browsers: the console host of the region. The edge serves nothing of the API there. */
   CONSOLE_PORT: portSchema,
   /** The one origin whose pages may call the console host: `ACCOUNT_ORIGIN` of the control plane. */
-  CONSOLE_ALLOWED_ORIGIN: accountOriginSchema,
+  CONSOLE_ALLOWED_ORIGIN: browserOriginSchema,
   /** Auth's internal listener, for the console host. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
   /** The ledger's internal listener, for the console host. */

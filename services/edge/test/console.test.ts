@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Region } from '@turnpike/config/region';
-import { listen } from '@turnpike/http-service/listen';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import {
   CONSOLE_CALLER_HEADER,
@@ -11,15 +10,12 @@ import {
   signConsoleToken,
   verifyConsoleCaller,
 } from '@turnpike/internal-auth/consoleToken';
-import { createTokenIssuer, createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { until } from '@turnpike/test-support/until';
 import { SignJWT } from 'jose';
-import { createConsole } from '../src/console/createConsole.ts';
-import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';
 import { sendTarget } from './sendRaw.ts';
+import { startConsole as startHost } from './startConsole.ts';
 import { startEdge } from './startEdge.ts';
 
 const ORIGIN = 'https://console.example';
@@ -46,27 +42,18 @@ const stops: (() => void)[] = [];
 
 async function startConsole(
   authPort: number,
-  { floodLimit = { requestsPerMinute: 6_000, burst: 1_000 }, trustedHops = 0 } = {},
+  limits: { floodLimit?: { requestsPerMinute: number; burst: number }; trustedHops?: number } = {},
 ): Promise<number> {
-  const { listener, close } = createConsole({
-    log: Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => void warned.push(message) }),
-    telemetry: noTelemetry,
-    region: 'us',
+  const { port, stop } = await startHost({
     allowedOrigin: ORIGIN,
     urls: { auth: `http://127.0.0.1:${authPort}`, 'usage-ledger': 'http://127.0.0.1:1' },
     publicKeys,
     signingKey: fleet.keyOf('edge'),
-    internalHeaders: createTokenIssuer({ key: fleet.keyOf('edge') }),
-    trustedHops,
-    floodThrottle: createFloodThrottle(floodLimit),
+    ...limits,
+    onWarning: (message) => warned.push(message),
   });
-  const server = await listen(listener, { host: '127.0.0.1', port: 0 });
-  stops.push(() => {
-    server.close();
-    server.closeAllConnections();
-    close();
-  });
-  return (server.address() as AddressInfo).port;
+  stops.push(stop);
+  return port;
 }
 
 let port: number;

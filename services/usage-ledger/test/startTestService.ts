@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { createInternalGuard } from '@turnpike/http-service/guard';
@@ -49,6 +50,7 @@ export async function startTestService(
     cacheTtlMs = 1,
     followsTimeline = true,
     log = silentLog,
+    tokenKeys = fleet.publicKeys,
   }: {
     authUrl: string;
     usageQueryTimeoutMs: number;
@@ -60,6 +62,8 @@ export async function startTestService(
     /** Whether balances are given once the event log is read, or when a test says so. */
     followsTimeline?: boolean;
     log?: Logger;
+    /** The keys of its callers. */
+    tokenKeys?: PublicKey[];
   },
 ): Promise<TestService> {
   const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
@@ -81,12 +85,12 @@ export async function startTestService(
     telemetry,
     authenticator,
     lookUpsPerSecond,
-    tokenKeys: fleet.publicKeys,
+    tokenKeys,
     lookUpDb,
     usageQueryTimeoutMs,
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
-    internalGuard: createInternalGuard({ audience: 'us/usage-ledger', keys: fleet.publicKeys }),
+    internalGuard: createInternalGuard({ audience: 'us/usage-ledger', keys: tokenKeys }),
     region: 'us',
     db,
     balancesDb: db,

@@ -1,32 +1,23 @@
+import { jsonSchema } from '@turnpike/config/sharedSettings';
 import { allowInsecureRequests, type Configuration, discovery } from 'openid-client';
 import { z } from 'zod';
 
 const isLocal = (address: string): boolean => new URL(address).hostname === 'localhost';
 
 /** The identity providers by which people sign in, as JSON. Addresses are https, but on `localhost`. */
-export const providersSchema = z
-  .string()
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue('must be JSON');
-      return z.NEVER;
-    }
-  })
-  .pipe(
-    z.array(
-      z.object({
-        id: z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be lower-case letters, digits and dashes'),
-        name: z.string().min(1),
-        issuer: z
-          .url({ protocol: /^https?$/ })
-          .refine((issuer) => issuer.startsWith('https:') || isLocal(issuer), 'must be https'),
-        client_id: z.string().min(1),
-        client_secret: z.string().min(1),
-      }),
-    ),
-  );
+export const providersSchema = jsonSchema.pipe(
+  z.array(
+    z.object({
+      id: z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be lower-case letters, digits and dashes'),
+      name: z.string().min(1),
+      issuer: z
+        .url({ protocol: /^https?$/ })
+        .refine((issuer) => issuer.startsWith('https:') || isLocal(issuer), 'must be https'),
+      client_id: z.string().min(1),
+      client_secret: z.string().min(1),
+    }),
+  ),
+);
 export type ProviderSettings = z.infer<typeof providersSchema>[number];
 
 const TIMEOUT_S = 5;

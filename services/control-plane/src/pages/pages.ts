@@ -32,13 +32,17 @@ export async function readPages(folder: string): Promise<Pages> {
   return { indexHtml, assets };
 }
 
-/** Answers with `index.html` and a nonce of this answer, by which Mantine may add its styles. No other inline style or script runs. */
-export function sendPage({ indexHtml }: Pages): RequestHandler {
+/**
+ * Answers with `index.html` and a nonce of this answer, by which Mantine may add its styles. No other inline style or script runs. The
+ * page may call its own origin and the given ones.
+ */
+export function sendPage({ indexHtml }: Pages, calledOrigins: string[]): RequestHandler {
+  const connect = ["'self'", ...calledOrigins].join(' ');
   return (_req, res) => {
     const nonce = randomBytes(16).toString('base64url');
     res.set({
       'cache-control': 'no-cache',
-      'content-security-policy': `default-src 'self'; style-src 'self' 'nonce-${nonce}'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+      'content-security-policy': `default-src 'self'; style-src 'self' 'nonce-${nonce}'; connect-src ${connect}; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
       'content-type': 'text/html; charset=utf-8',
     });
     res.send(indexHtml.replaceAll(NONCE_PLACEHOLDER, nonce));

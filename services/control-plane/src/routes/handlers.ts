@@ -1,4 +1,5 @@
 import type { SigningKey } from '@turnpike/config/internalKeys';
+import { REGIONS } from '@turnpike/config/region';
 import type { AccountApi, AccountRoute } from '@turnpike/console-api/accountApi';
 import type { Principal } from '@turnpike/http-service/guard';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
@@ -9,6 +10,7 @@ import type { z } from 'zod';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import type { RegionHosts } from '../config.ts';
 import type { Db } from '../database/openDatabase.ts';
 import {
   addPasskey,
@@ -50,6 +52,7 @@ export interface HandlerDependencies {
   outbox: Outbox;
   providers: Provider[];
   accountOrigin: string;
+  regionHosts: RegionHosts;
   welcomeCredit: WelcomeCredit;
   /** The control plane's own key. */
   signingKey: SigningKey;
@@ -82,7 +85,7 @@ export type AccountHandlers = {
 const DONE = { done: true } as const;
 
 export function createHandlers(dependencies: HandlerDependencies): AccountHandlers {
-  const { db, outbox, providers, signingKey, byAddress, byMailbox } = dependencies;
+  const { db, outbox, providers, regionHosts, signingKey, byAddress, byMailbox } = dependencies;
 
   /** Takes one from the allowance of each name, or refuses. */
   function take(...names: [Throttle, string][]): void {
@@ -217,6 +220,12 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     acceptInvitation: async ({ body: { token }, who: { userId }, origin }) =>
       acceptInvitation(db, { token, userId }, origin),
 
+    listRegions: async () => ({
+      regions: REGIONS.flatMap((region) => {
+        const hosts = regionHosts[region];
+        return hosts ? [{ region, ...hosts }] : [];
+      }),
+    }),
     listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
     createWorkspace: async ({ body, who, origin }) => createWorkspace(dependencies, { ...who, ...body }, origin),
     changeWorkspace: async ({ params: { workspace_id: workspaceId }, body, who, origin }) =>

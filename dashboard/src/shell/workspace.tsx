@@ -1,0 +1,64 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useMatches, useParams } from '@tanstack/react-router';
+import { PAGES } from '@turnpike/console-api/pages';
+import { hasRight, type Role } from '@turnpike/console-api/roles';
+import { createContext, useContext } from 'react';
+import { type Workspace, workspaceQuery, workspacesQuery } from '../account.ts';
+import { Loaded, Name } from './states.tsx';
+
+/** The pages of a workspace, in the order of their links. */
+const WORKSPACE_PAGES = [
+  { path: PAGES.overview, title: 'Overview', right: 'organization.read' },
+  { path: PAGES.keys, title: 'Keys', right: 'keys.read' },
+] as const;
+
+const WorkspaceContext = createContext<Workspace | undefined>(undefined);
+
+/** Returns the workspace whose page this is. Throws outside `WorkspaceFrame`. */
+export function useWorkspace(): Workspace {
+  const workspace = useContext(WorkspaceContext);
+  if (!workspace) throw new Error('this is no page of a workspace');
+  return workspace;
+}
+
+/** Reads a workspace before its pages. */
+export function WorkspaceFrame() {
+  const { organizationId = '', workspaceId = '' } = useParams({ strict: false });
+  const query = useQuery(workspaceQuery(organizationId, workspaceId));
+  return (
+    <Loaded query={query}>
+      {(workspace) => (
+        <WorkspaceContext value={workspace}>
+          <Outlet key={workspaceId} />
+        </WorkspaceContext>
+      )}
+    </Loaded>
+  );
+}
+
+/** The workspaces of an organization, with the pages of the current workspace. Another workspace opens at the same page. */
+export function WorkspaceLinks({ organizationId, role }: { organizationId: string; role: Role }) {
+  const { workspaceId: current } = useParams({ strict: false });
+  const shown = useMatches({ select: (matches) => matches.at(-1)?.fullPath });
+  const { data } = useQuery(workspacesQuery(organizationId));
+  const pages = WORKSPACE_PAGES.filter(({ right }) => hasRight(role, right));
+  const samePage = pages.find(({ path }) => path === shown)?.path ?? PAGES.overview;
+  return data?.workspaces.map(({ workspace_id: workspaceId, name, region }) =>
+    workspaceId === current ? (
+      <div key={workspaceId} className="shell-workspace">
+        <span className="shell-heading">
+          <Name>{name}</Name> ({region})
+        </span>
+        {pages.map(({ path, title }) => (
+          <Link key={path} to={path} params={{ organizationId, workspaceId }} activeOptions={{ exact: true }}>
+            {title}
+          </Link>
+        ))}
+      </div>
+    ) : (
+      <Link key={workspaceId} to={samePage} params={{ organizationId, workspaceId }}>
+        <Name>{name}</Name> ({region})
+      </Link>
+    ),
+  );
+}

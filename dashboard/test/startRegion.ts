@@ -1,0 +1,59 @@
+import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
+import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/auth/test/startAuth.ts';
+import { fleet as globalFleet } from '../../services/control-plane/test/startAccount.ts';
+import { startConsole } from '../../services/edge/test/startConsole.ts';
+import { openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { startTestService } from '../../services/usage-ledger/test/startTestService.ts';
+import { type Dashboard, startDashboard } from './startDashboard.ts';
+
+/** The dashboard with what its pages call in region us: the console host, auth and the ledger. */
+export interface RegionalDashboard extends Dashboard {
+  auth: TestAuth;
+  ledger: TestLedger;
+  /** Gives the region a workspace that the account layer has, as its feed does. */
+  tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
+}
+
+export async function startRegionalDashboard(): Promise<RegionalDashboard> {
+  const auth = await startAuth();
+  const ledger = await openTestLedger();
+  const service = await startTestService(ledger, {
+    authUrl: auth.internalUrl,
+    usageQueryTimeoutMs: 20_000,
+    tokenKeys: regionFleet.publicKeys,
+  });
+  const [port = 0, consolePort = 0] = await findFreePorts(2);
+  const host = await startConsole({
+    port: consolePort,
+    allowedOrigin: `http://localhost:${port}`,
+    urls: { auth: auth.internalUrl, 'usage-ledger': service.internalUrl },
+    publicKeys: [...regionFleet.publicKeys, ...globalFleet.publicKeys],
+    signingKey: regionFleet.keyOf('edge'),
+  });
+  const consoleUrl = `http://localhost:${consolePort}`;
+  const dashboard = await startDashboard({
+    port,
+    regionHosts: { us: { console_url: consoleUrl, base_url: `${auth.publicUrl}/v1` } },
+  });
+  return {
+    ...dashboard,
+    auth,
+    ledger,
+    async tellWorkspace(workspaceId, organizationId) {
+      const workspace = {
+        organization_id: organizationId,
+        name: 'Told',
+        billing_status: 'active',
+        monthly_cap_nano_usd: null,
+      };
+      await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, workspace);
+    },
+    async stop() {
+      await dashboard.stop();
+      host.stop();
+      await service.close();
+      await ledger.close();
+      await auth.stop();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { AddressInfo } from 'node:net';
+import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
+import { listen } from '@turnpike/http-service/listen';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { type ConsoleDependencies, createConsole } from '../src/console/createConsole.ts';
+import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';
+
+/** The console host of region us, before services that listen elsewhere. */
+export async function startConsole({
+  allowedOrigin,
+  urls,
+  publicKeys,
+  signingKey,
+  port = 0,
+  floodLimit = { requestsPerMinute: 6_000, burst: 1_000 },
+  trustedHops = 0,
+  onWarning,
+}: Pick<ConsoleDependencies, 'allowedOrigin' | 'urls'> & {
+  publicKeys: PublicKey[];
+  /** The edge's own key. */
+  signingKey: SigningKey;
+  port?: number;
+  floodLimit?: { requestsPerMinute: number; burst: number };
+  trustedHops?: number;
+  onWarning?: (message: string) => void;
+}): Promise<{ port: number; stop(): void }> {
+  const { listener, close } = createConsole({
+    log: Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => onWarning?.(message) }),
+    telemetry: noTelemetry,
+    region: 'us',
+    allowedOrigin,
+    urls,
+    publicKeys,
+    signingKey,
+    internalHeaders: createTokenIssuer({ key: signingKey }),
+    trustedHops,
+    floodThrottle: createFloodThrottle(floodLimit),
+  });
+  const server = await listen(listener, { host: '127.0.0.1', port });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop() {
+      server.close();
+      server.closeAllConnections();
+      close();
+    },
+  };
+}
