@@ -68,6 +68,10 @@ it('creates a key that works at the API at once, and is refused from the next ca
   expect((await fetch(`${baseUrl}/svc/key`, { headers })).status).toBe(200);
   // Whether the workspace has credit yet is not the question here.
   expect([200, 402]).toContain(await chat());
+  expect((await change(`/console/keys/${keyId}/block`, {})).status).toBe(200);
+  expect(await chat()).toBe(403);
+  expect((await change(`/console/keys/${keyId}/unblock`, {})).status).toBe(200);
+  await until('the key is let in again', async () => (await chat()) !== 403);
   expect((await change(`/console/keys/${keyId}/revoke`, {})).status).toBe(200);
   expect([await chat(), (await fetch(`${baseUrl}/svc/key`, { headers })).status]).toEqual([401, 401]);
 });

@@ -76,6 +76,7 @@ it('creates a key that works, shown once, with the limits it was given, and find
       workspace_id: workspaceId,
       name: 'Of a test',
       status: 'active',
+      blocked_by: null,
       rpm: 7,
       tpm: 90_000,
       max_budget_usd: '1.5',

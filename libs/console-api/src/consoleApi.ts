@@ -39,6 +39,8 @@ const keySchema = z.object({
   last_four: z.string(),
   name: z.string(),
   status: z.enum(['active', 'blocked', 'revoked']),
+  /** The side that blocked a blocked key. */
+  blocked_by: z._default(z.nullable(z.enum(['operator', 'console'])), null),
   rpm: z.number(),
   tpm: z.number(),
   max_budget_nano_usd: z.nullable(nanoUsd),
@@ -49,6 +51,7 @@ const keySchema = z.object({
 const ofKey = z.object({ key_id: z.string() });
 const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
 const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key in this workspace.' } };
+const KEY_REVOKED = { key_revoked: { status: 409, message: 'This key is revoked, which is final.' } };
 const NOT_TOLD = {
   gate_not_told: {
     status: 503,
@@ -91,6 +94,33 @@ export const keysConsoleApi = defineRoutes('auth', {
         message: 'This region does not know the workspace yet. Retry in some seconds.',
         retryAfterSeconds: 2,
       },
+    },
+  },
+  blockKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/block',
+    promise:
+      'Refuses the calls of a key from the next one on. A key that the operator blocked stays blocked by the operator.',
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
+  },
+  unblockKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/unblock',
+    promise: 'Admits the calls of a key again, within 5 s, unless the operator blocked it.',
+    params: ofKey,
+    answer: keyStatus,
+    faults: {
+      ...UNKNOWN_KEY,
+      ...KEY_REVOKED,
+      key_blocked_by_operator: {
+        status: 403,
+        message: 'The operator blocked this key, so only the operator can unblock it.',
+      },
+      ...NOT_TOLD,
     },
   },
   revokeKey: {

@@ -49,6 +49,8 @@ export const keyDetailsSchema = z
     last_four: z.string(),
     name: z.string(),
     status: z.enum(['active', 'blocked', 'revoked']),
+    /** The side that blocked a blocked key. A console does not undo the operator's block. */
+    blocked_by: z.enum(['operator', 'console']).nullable().default(null),
     rpm: z.number(),
     tpm: z.number(),
     max_budget_nano_usd: nanoUsdSchema.nullable(),

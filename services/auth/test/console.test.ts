@@ -42,7 +42,7 @@ async function call(
   });
 }
 
-const { listKeys, createKey, revokeKey } = keysConsoleApi.routes;
+const { listKeys, createKey, blockKey, unblockKey, revokeKey } = keysConsoleApi.routes;
 
 describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name, route) => {
   it.each(ROLES)('lets the role %s in by its rights', async (role) => {
@@ -136,29 +136,92 @@ it('creates no key before the region knows the workspace', async () => {
   expect([answer.status, answer.body.error]).toEqual([404, 'workspace_not_found']);
 });
 
-it('revokes a key of the workspace, and the router learns of it', async () => {
+it('blocks, unblocks and revokes a key of the workspace, and the router learns of each', async () => {
   const { workspaceId, keyId, apiKey } = await registerAKey(auth);
   const change = { member: { workspaceId }, params: { key_id: keyId } };
   const before = auth.announced.length;
+  expect((await call(blockKey, change)).body).toEqual({ key_id: keyId, status: 'blocked' });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: true });
+  expect((await call(unblockKey, change)).body).toEqual({ key_id: keyId, status: 'active' });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: false });
   expect((await call(revokeKey, change)).body).toEqual({ key_id: keyId, status: 'revoked' });
   expect((await verify(auth, apiKey)).key).toBeNull();
-  expect(auth.announced.length - before).toBe(1);
+  expect((await call(unblockKey, change)).body.error).toBe('key_revoked');
+  expect(auth.announced.length - before).toBe(3);
 });
 
-it('lets no member undo the operator’s block', async () => {
-  const { workspaceId, keyId, apiKey } = await registerAKey(auth);
-  await auth.callInternal('POST', `/internal/keys/${keyId}/block`);
-  const unblockKey = { ...revokeKey, path: '/console/keys/:key_id/unblock' as const };
-  expect((await call(unblockKey, { member: { workspaceId }, params: { key_id: keyId } })).status).not.toBe(200);
-  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: true });
+describe('a block', () => {
+  const operate = (keyId: string, change: string) => auth.callInternal('POST', `/internal/keys/${keyId}/${change}`);
+  /** A key, with what the console shows of its status. */
+  async function aListedKey() {
+    const { workspaceId, keyId, apiKey } = await registerAKey(auth);
+    const member = { workspaceId };
+    const change = (route: ConsoleRoute) => call(route, { member, params: { key_id: keyId } });
+    const read = async () => {
+      const [key] = (await call(listKeys, { member })).body.keys;
+      return [key.status, key.blocked_by];
+    };
+    return { keyId, apiKey, change, read };
+  }
+
+  it('by the operator stays until the operator ends it', async () => {
+    const { keyId, apiKey, change, read } = await aListedKey();
+    expect(await read()).toEqual(['active', null]);
+    await operate(keyId, 'block');
+    expect(await read()).toEqual(['blocked', 'operator']);
+    // A block from the console does not make it the console's.
+    expect((await change(blockKey)).body).toEqual({ key_id: keyId, status: 'blocked' });
+    const { status, body } = await change(unblockKey);
+    expect([status, body.error]).toEqual([403, 'key_blocked_by_operator']);
+    expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: true });
+    expect((await operate(keyId, 'unblock')).status).toBe(200);
+    expect(await read()).toEqual(['active', null]);
+  });
+
+  it('from the console ends by the console and by the operator', async () => {
+    const { keyId, change, read } = await aListedKey();
+    for (const unblock of [() => change(unblockKey), () => operate(keyId, 'unblock')]) {
+      await change(blockKey);
+      expect(await read()).toEqual(['blocked', 'console']);
+      expect((await unblock()).status).toBe(200);
+      expect(await read()).toEqual(['active', null]);
+    }
+  });
+
+  it('from the console becomes the operator’s once the operator blocks the key too', async () => {
+    const { keyId, change, read } = await aListedKey();
+    await change(blockKey);
+    await operate(keyId, 'block');
+    expect(await read()).toEqual(['blocked', 'operator']);
+    expect((await change(unblockKey)).body.error).toBe('key_blocked_by_operator');
+  });
+
+  it('by the operator holds when the console unblocks the key at the same moment', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { keyId, change, read } = await aListedKey();
+      await change(blockKey);
+      const [unblocked] = await Promise.all([change(unblockKey), operate(keyId, 'block')]);
+      expect([200, 403]).toContain(unblocked.status);
+      expect(await read()).toEqual(['blocked', 'operator']);
+    }
+  });
+
+  it('of before a key said who blocked it counts as the operator’s', async () => {
+    const { keyId, change, read } = await aListedKey();
+    // Writes as a process of the version before does.
+    await auth.db
+      .$executeRaw`UPDATE api_key SET status = 'blocked', generation = generation + 1 WHERE key_id = ${keyId}`;
+    expect(await read()).toEqual(['blocked', 'operator']);
+    expect((await change(unblockKey)).body.error).toBe('key_blocked_by_operator');
+  });
 });
 
-it('revokes no key of another workspace', async () => {
+it.each([blockKey, unblockKey, revokeKey])('$path changes no key of another workspace', async (route) => {
   const { keyId, apiKey } = await registerAKey(auth);
   const { workspaceId } = await putAWorkspace(auth);
   const before = auth.announced.length;
-  const foreign = await call(revokeKey, { member: { workspaceId }, params: { key_id: keyId } });
-  const missing = await call(revokeKey, { member: { workspaceId }, params: { key_id: 'key_none' } });
+  const foreign = await call(route, { member: { workspaceId }, params: { key_id: keyId } });
+  const missing = await call(route, { member: { workspaceId }, params: { key_id: 'key_none' } });
   expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_key']);
   expect(missing).toEqual(foreign);
   expect((await verify(auth, apiKey)).key).toMatchObject({ keyId, isBlocked: false });

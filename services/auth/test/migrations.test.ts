@@ -69,7 +69,13 @@ it('keeps all keys and a rotation that is under way, and the version before goes
     const rotate = (keyId: string, apiKey: string) =>
       rotateKey(
         db,
-        { keyId, keySha256: toKeySha256(apiKey), lastFour: apiKey.slice(-4), oldEndsAt: new Date(endsAt) },
+        {
+          keyId,
+          by: 'operator',
+          keySha256: toKeySha256(apiKey),
+          lastFour: apiKey.slice(-4),
+          oldEndsAt: new Date(endsAt),
+        },
         { peppers, now: new Date() },
       );
     await expect(rotate('key_older', generateApiKey())).rejects.toMatchObject({

@@ -31,6 +31,7 @@ it('shows a key without anything that lets anyone use it', async () => {
       last_four: registration.last_four,
       name: 'A key',
       status: 'active',
+      blocked_by: null,
       rpm: 7,
       tpm: 1_000_000,
       max_budget_nano_usd: '5',

@@ -41,7 +41,7 @@ export const toKeyRow = (key: ShownKey): string[] => [
   key.key_id,
   key.key,
   key.name,
-  key.status,
+  key.blocked_by === 'console' ? 'blocked (console)' : key.status,
   String(key.rpm),
   String(key.tpm),
   toUsdCell(key.max_budget_nano_usd),

@@ -1,3 +1,4 @@
+import type { keysConsoleApi } from '@turnpike/console-api/consoleApi';
 import type { authApi } from '@turnpike/internal-api/auth';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 
@@ -10,4 +11,4 @@ export type SpendFault =
   | { kind: 'router_malformed_response' };
 
 /** Why auth refuses a request or cannot serve it, beside the faults of authentication itself. */
-export type AuthServiceFault = SpendFault | FaultOf<typeof authApi>;
+export type AuthServiceFault = SpendFault | FaultOf<typeof authApi> | FaultOf<typeof keysConsoleApi>;

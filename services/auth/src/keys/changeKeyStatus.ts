@@ -1,33 +1,34 @@
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
+import type { ApiKey } from '../generated/client.ts';
+import { type Changer, changeKey } from './changeKey.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 
 export type KeyStatus = 'active' | 'blocked' | 'revoked';
 export type StatusChange = 'revoke' | 'block' | 'unblock';
 
-const CHANGES: Record<StatusChange, { from: KeyStatus[]; to: KeyStatus }> = {
-  revoke: { from: ['active', 'blocked'], to: 'revoked' },
-  block: { from: ['active'], to: 'blocked' },
-  unblock: { from: ['blocked'], to: 'active' },
-};
+const RESULTS: Record<StatusChange, KeyStatus> = { revoke: 'revoked', block: 'blocked', unblock: 'active' };
 
 /**
- * Revokes, blocks or unblocks a key; where that is done already, nothing changes. Throws `unknown_key`, and `key_revoked`
- * for anything after a revocation.
+ * Revokes, blocks or unblocks a key; where that is done already, nothing changes. Throws `unknown_key`, `key_revoked` for anything after
+ * a revocation, and `key_blocked_by_operator` where the console unblocks what the operator blocked.
  */
 export async function changeKeyStatus(
   db: Db,
-  { keyId, change }: { keyId: string; change: StatusChange },
+  { keyId, change, by }: { keyId: string; change: StatusChange; by: Changer },
 ): Promise<KeyGeneration & { status: KeyStatus }> {
-  const { from, to } = CHANGES[change];
-  await db.apiKey.updateMany({
-    where: { keyId, status: { in: from } },
-    data: { status: to, generation: { increment: 1 } },
-  });
-  const key = await db.apiKey.findUnique({ where: { keyId }, include: { workspace: true } });
-  if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
-  if (key.status !== to) throw new ApiError<AuthServiceFault>({ kind: 'key_revoked' });
-  const { workspaceId, generation, workspace } = key;
-  return { keyId, workspaceId, generation: generation + workspace.version, status: to };
+  const side = by === 'operator' ? 'operator' : 'console';
+  const { generation } = await changeKey(db, { keyId, by }, async (key) => toChanges(key, change, side));
+  return { ...generation, status: RESULTS[change] };
+}
+
+function toChanges({ status, blockedBy }: ApiKey, change: StatusChange, side: 'operator' | 'console') {
+  if (change === 'revoke') return { status: RESULTS.revoke };
+  if (status === 'revoked') throw new ApiError<AuthServiceFault>({ kind: 'key_revoked' });
+  const isKept = status === 'blocked' && blockedBy === 'operator' && side === 'console';
+  if (change === 'block') return isKept ? {} : { status: RESULTS.block, blockedBy: side };
+  if (isKept) throw new ApiError<AuthServiceFault>({ kind: 'key_blocked_by_operator' });
+  // A later block by a process of the version before counts as the operator's.
+  return { status: RESULTS.unblock, blockedBy: 'operator' };
 }

@@ -10,6 +10,8 @@ export interface KeyDetails {
   lastFour: string;
   name: string;
   status: string;
+  /** The side that blocked it, of meaning for a blocked key alone. */
+  blockedBy: string;
   rpm: number;
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;

@@ -1,14 +1,15 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
-import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
+import { type Changer, changeKey } from './changeKey.ts';
 import type { KeyDetails } from './keyDetails.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 import { storeSecret, toStoreFault } from './storedSecret.ts';
 
 export interface Rotation {
   keyId: string;
+  by: Changer;
   /** The new secret, made elsewhere. */
   keySha256: string;
   lastFour: string;
@@ -28,47 +29,28 @@ export interface RotatedKey {
  */
 export async function rotateKey(
   db: Db,
-  { keyId, keySha256, lastFour, oldEndsAt: graceEndsAt }: Rotation,
+  { keyId, by, keySha256, lastFour, oldEndsAt: graceEndsAt }: Rotation,
   { peppers, now }: { peppers: NamedSecret[]; now: Date },
 ): Promise<RotatedKey> {
-  return db.$transaction(async (tx) => {
-    await tx.$executeRaw(sql`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR UPDATE`);
-    const key = await tx.apiKey.findUnique({ where: { keyId } });
-    if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
-    const { status, expiresAt, replacedBy } = key;
+  const { key, generation } = await changeKey(db, { keyId, by }, async (before, tx) => {
+    const { status, expiresAt, replacedBy, oldEndsAt } = before;
     if (replacedBy !== null) throw new ApiError<AuthServiceFault>({ kind: 'key_rotated', replacedBy });
     if (status !== 'active' || (expiresAt && expiresAt <= now))
       throw new ApiError<AuthServiceFault>({ kind: 'key_not_in_use' });
-    if (key.oldEndsAt && key.oldEndsAt > now)
-      throw new ApiError<AuthServiceFault>({ kind: 'key_has_two_secrets', oldEndsAt: key.oldEndsAt.toISOString() });
-
-    const secret = await storeSecret(tx, { keySha256, peppers });
-    const old = {
-      oldLastFour: key.lastFour,
+    if (oldEndsAt && oldEndsAt > now)
+      throw new ApiError<AuthServiceFault>({ kind: 'key_has_two_secrets', oldEndsAt: oldEndsAt.toISOString() });
+    return {
+      ...(await storeSecret(tx, { keySha256, peppers })),
+      lastFour,
+      oldStoredHash: before.storedHash,
+      oldPepperId: before.pepperId,
+      oldLastFour: before.lastFour,
       oldEndsAt: expiresAt && expiresAt < graceEndsAt ? expiresAt : graceEndsAt,
     };
-    const { workspace, ...rotated } = await tx.apiKey
-      .update({
-        where: { keyId },
-        data: {
-          ...secret,
-          lastFour,
-          ...old,
-          oldStoredHash: key.storedHash,
-          oldPepperId: key.pepperId,
-          generation: { increment: 1 },
-        },
-        include: { workspace: true },
-      })
-      .catch((error: unknown) => {
-        throw toStoreFault(error);
-      });
-    const { workspaceId } = workspace;
-    return {
-      key: { ...rotated, ...old },
-      generation: { keyId, workspaceId, generation: rotated.generation + workspace.version },
-    };
+  }).catch((error: unknown) => {
+    throw toStoreFault(error);
   });
+  return { key: key as RotatedKey['key'], generation };
 }
 
 /**
@@ -79,13 +61,8 @@ export async function endOldSecret(
   db: Db,
   { keyId, now }: { keyId: string; now: Date },
 ): Promise<{ key: KeyDetails; generation: KeyGeneration }> {
-  await db.apiKey.updateMany({
-    where: { keyId, oldEndsAt: { gt: now } },
-    data: { oldEndsAt: now, generation: { increment: 1 } },
+  return changeKey(db, { keyId, by: 'operator' }, async ({ oldEndsAt }) => {
+    if (oldEndsAt === null) throw new ApiError<AuthServiceFault>({ kind: 'no_old_secret' });
+    return oldEndsAt > now ? { oldEndsAt: now } : {};
   });
-  const key = await db.apiKey.findUnique({ where: { keyId }, include: { workspace: true } });
-  if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
-  if (key.oldEndsAt === null) throw new ApiError<AuthServiceFault>({ kind: 'no_old_secret' });
-  const { workspaceId, generation, workspace } = key;
-  return { key, generation: { keyId, workspaceId, generation: generation + workspace.version } };
 }

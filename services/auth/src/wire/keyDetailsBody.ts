@@ -2,14 +2,15 @@ import type { KeyDetailsBody } from '@turnpike/internal-api/auth';
 import type { KeyDetails } from '../keys/keyDetails.ts';
 
 /** A key as the operator reads it. Nothing in it lets anyone use the key. */
-export function toKeyDetailsBody(key: KeyDetails): KeyDetailsBody {
+export function toKeyDetailsBody(key: KeyDetails): Required<KeyDetailsBody> {
   return {
     key_id: key.keyId,
     workspace_id: key.workspaceId,
     last_four: key.lastFour,
     name: key.name,
-    // The table's checks let no other value in.
+    // The table's checks let no other values in.
     status: key.status as KeyDetailsBody['status'],
+    blocked_by: key.status === 'blocked' ? (key.blockedBy as KeyDetailsBody['blocked_by']) : null,
     rpm: key.rpm,
     tpm: key.tpm,
     max_budget_nano_usd: key.maxBudgetNanoUsd?.toString() ?? null,

@@ -1,0 +1,63 @@
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
+import type { authApi } from '@turnpike/internal-api/auth';
+import type { Asked } from '@turnpike/internal-api/transport/serveApi';
+import type { Response } from 'express';
+import type { Changer } from '../keys/changeKey.ts';
+import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
+import type { KeyGeneration } from '../keys/keyGeneration.ts';
+import { registerKey } from '../keys/registerKey.ts';
+import { rotateKey } from '../keys/rotateKey.ts';
+import type { HandlerDependencies } from './handlerDependencies.ts';
+
+type BodyOf<Name extends keyof (typeof authApi)['routes']> = Asked<(typeof authApi)['routes'][Name]>['body'];
+
+/** Makes the changes of keys that the operator and the console share. Repeating a change announces the key to the router again. */
+export function createKeyChanges({ log, db, peppers, router, changing }: HandlerDependencies) {
+  const tell = (generation: KeyGeneration, res: Response) =>
+    router.announceGenerations([generation], toRequestLog(log, res));
+  return {
+    tell,
+    createKey: changing(async ({ body }: { body: BodyOf<'createKey'> }, res) => {
+      const newKey = {
+        keySha256: body.key_sha256,
+        lastFour: body.last_four,
+        name: body.name,
+        workspaceId: body.workspace_id,
+        rpm: body.rpm,
+        tpm: body.tpm,
+        maxBudgetNanoUsd: body.max_budget_nano_usd,
+        expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
+      };
+      const { keyId } = await registerKey(db, newKey, { peppers });
+      toChangeLog(log, res).info({ keyId, workspaceId: newKey.workspaceId }, 'key created');
+      return { key_id: keyId };
+    }),
+    changeStatus: changing(async (asked: { keyId: string; by: Changer; change: StatusChange }, res) => {
+      const { keyId } = asked;
+      const generation = await changeKeyStatus(db, asked);
+      const { workspaceId, status } = generation;
+      toChangeLog(log, res).info({ keyId, workspaceId, status }, 'key status set');
+      await tell(generation, res);
+      return { key_id: keyId, status };
+    }),
+    // Not to be repeated, as its secret would not be the one that works: where the router was not told, the answer says so.
+    rotateKey: changing(async ({ keyId, by, body }: { keyId: string; by: Changer; body: BodyOf<'rotateKey'> }, res) => {
+      const now = new Date();
+      const rotation = {
+        keyId,
+        by,
+        keySha256: body.key_sha256,
+        lastFour: body.last_four,
+        oldEndsAt: new Date(now.getTime() + body.grace_seconds * 1_000),
+      };
+      const { key, generation } = await rotateKey(db, rotation, { peppers, now });
+      const { workspaceId, oldEndsAt } = key;
+      toChangeLog(log, res).info({ keyId, workspaceId, oldEndsAt }, 'key rotated');
+      const isGateTold = await tell(generation, res).then(
+        () => true,
+        () => false,
+      );
+      return { key, isGateTold };
+    }),
+  };
+}
