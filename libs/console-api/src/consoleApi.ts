@@ -1,6 +1,6 @@
 import type { InternalService } from '@turnpike/config/services';
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
-import { MODALITIES } from '@turnpike/public-api/modality';
+import { BILLING_UNITS, MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
 import { limitNanoUsd, nanoUsd } from './amounts.ts';
 import type { Right } from './roles.ts';
@@ -160,18 +160,60 @@ const usageSchema = z.object({
   completion_tokens: count,
   charge_nano_usd: nanoUsd,
 });
+/** A line of a call's cost. Lines with a quantity are `quantity` × `unit_price_usd` ÷ `per`. */
+const costLineSchema = z.object({
+  item: z.enum([
+    'uncached_prompt_tokens',
+    'cached_prompt_tokens',
+    'completion_tokens',
+    'prompt_images',
+    'request',
+    'images',
+    'seconds',
+    'characters',
+    /** To whole nano-dollars, half-up, once. */
+    'rounding',
+    /** A charge is never more than the hold. */
+    'hold_limit',
+  ]),
+  quantity: z.nullable(count),
+  /** USD as a decimal text. */
+  unit_price_usd: z.nullable(z.string()),
+  /** 60 for a price per minute, whose quantity is seconds. */
+  per: z.nullable(count),
+  /** Nano-dollars as a decimal text of at most 9 decimals. Below zero for a correction that lowers the charge. */
+  amount_nano_usd: z.string(),
+});
+
 const callSchema = z.object({
   call_id: z.string(),
   key_id: z.string(),
+  /** Routing target that served the call. */
   model: z.string(),
   canonical_model: z.string(),
-  status: z.string(),
+  operation: z.string(),
+  modality: z.enum(MODALITIES),
+  is_stream: z.boolean(),
+  status: z.enum(['success', 'failure', 'unknown']),
+  /** Short code: why the call is no success, or how a success ended early. */
+  reason: z.nullable(z.string()),
   prompt_tokens: count,
+  /** Part of `prompt_tokens`. */
   cached_prompt_tokens: count,
   completion_tokens: count,
+  prompt_images: count,
+  billing_unit: z.enum(BILLING_UNITS),
+  /** Images, characters or whole seconds, also for a price per minute. Null for text. */
+  units: z.nullable(count),
+  /** Version of the catalog whose prices the call has. */
+  price_version: count,
+  /** Sums exactly to the charge. Empty for a call that costs nothing. Null if the prices of the version cannot be read. */
+  cost: z.nullable(z.array(costLineSchema)),
   charge_nano_usd: nanoUsd,
+  hold_nano_usd: nanoUsd,
   started_at: instant,
   ended_at: instant,
+  recorded_at: instant,
 });
 
 const LATE = {
@@ -210,18 +252,34 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
     answer: z.object({ usage: z.array(usageSchema) }),
     faults: LATE,
   },
+  getSpendRate: {
+    right: 'usage.read',
+    method: 'GET',
+    path: '/console/usage/rate',
+    promise: 'Shows how long the credit of the workspace lasts at the mean spend of the last 7 × 24 whole hours.',
+    answer: z.object({
+      /** By the recorded calls, some seconds behind the live credit. */
+      credit_nano_usd: nanoUsd,
+      per_day_nano_usd: nanoUsd,
+      /** Rounded down to a tenth. Null if nothing was spent. */
+      days_left: z.nullable(z.number()),
+    }),
+    faults: LATE,
+  },
   getCall: {
     right: 'usage.read',
     method: 'GET',
     path: '/console/usage/calls/:call_id',
-    promise: 'Shows one call of text by its `x-router-call-id`, without its content, which is nowhere kept.',
+    promise:
+      'Shows one call of text or media, by its `x-router-call-id` or by an id of its answer that contains it (`chatcmpl-…`). Content is nowhere kept.',
     params: z.object({ call_id: z.string() }),
     answer: callSchema,
     faults: {
       ...LATE,
       unknown_call: {
         status: 404,
-        message: 'There is no such call in this workspace. A call appears within seconds of its end.',
+        message:
+          'There is no such call in this workspace. Take the id from `x-router-call-id`; a call appears within seconds of its end.',
       },
     },
   },

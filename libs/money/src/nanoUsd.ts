@@ -7,6 +7,7 @@ export type NanoUsd = bigint;
 export const LARGEST_LIMIT_NANO_USD: NanoUsd = 2n ** 53n - 1n;
 
 const NANO_PER_USD = 1_000_000_000n;
+const NANO_DIGITS = 9;
 
 /** A nano-dollar amount as a decimal string in JSON, where a number would lose digits above 2^53. */
 export const nanoUsdSchema = z
@@ -23,11 +24,15 @@ export function toUsdNumber(amount: NanoUsd): number {
 }
 
 /** Plain decimal dollars without trailing zeros, for tables and logs: `1500000000n` is `1.5`. */
-export function toUsdText(amount: NanoUsd): string {
-  const sign = amount < 0n ? '-' : '';
-  const size = amount < 0n ? -amount : amount;
-  const fraction = (size % NANO_PER_USD).toString().padStart(9, '0').replace(/0+$/, '');
-  return `${sign}${size / NANO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
+export const toUsdText = (amount: NanoUsd): string => toDecimalText(amount, NANO_DIGITS);
+
+/** Writes an integer count of 10^-`digits` in plain decimals without trailing zeros. */
+export function toDecimalText(count: bigint, digits: number): string {
+  const unit = 10n ** BigInt(digits);
+  const sign = count < 0n ? '-' : '';
+  const size = count < 0n ? -count : count;
+  const fraction = (size % unit).toString().padStart(digits, '0').replace(/0+$/, '');
+  return `${sign}${size / unit}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
 /** Dollars as people write them (`25`, `0.5`) to nano-dollars. Throws a RangeError on anything finer or not plain. */

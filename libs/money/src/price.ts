@@ -6,7 +6,7 @@ import type { NanoUsd } from './nanoUsd.ts';
  */
 export type AttoUsd = bigint;
 
-const ATTO_DIGITS = 18;
+export const ATTO_DIGITS = 18;
 export const ATTO_PER_NANO = 1_000_000_000n;
 
 /**

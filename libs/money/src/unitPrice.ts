@@ -26,4 +26,6 @@ export function toUnitsConsumed(units: bigint, billingUnit: BillingUnit | null):
   return Number(units) / countedPerUnit(billingUnit);
 }
 
-const countedPerUnit = (billingUnit: BillingUnit | null): number => (billingUnit === 'minute' ? SECONDS_PER_MINUTE : 1);
+/** Returns the counted units in a billing unit: 60 s in a minute. */
+export const countedPerUnit = (billingUnit: BillingUnit | null): number =>
+  billingUnit === 'minute' ? SECONDS_PER_MINUTE : 1;

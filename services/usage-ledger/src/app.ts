@@ -13,6 +13,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createToPublicError, toInternalError } from './api/ledgerError.ts';
 import type { Db } from './database/createDb.ts';
 import { createLookUpGate } from './ledger/createLookUpGate.ts';
+import type { PricesOf } from './reconcile/priceList.ts';
 import { type BookHandlerDependencies, createBookHandlers } from './routes/bookHandlers.ts';
 import { createConsoleHandlers } from './routes/consoleHandlers.ts';
 import { createDeadLetterHandlers, type DeadLetterHandlerDependencies } from './routes/deadLetterHandlers.ts';
@@ -42,6 +43,7 @@ export interface AppDependencies
   /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
   usageQueryTimeoutMs: number;
+  pricesOf: PricesOf;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
   /** The page where people manage their API keys. */
@@ -80,7 +82,7 @@ function listPublicRoutes(dependencies: AppDependencies): RouteTable {
 
 /** The routes for the other services and the operator. */
 function listInternalRoutes(dependencies: AppDependencies): RouteTable {
-  const { internalGuard, tokenKeys, lookUpDb, usageQueryTimeoutMs: timeoutMs } = dependencies;
+  const { internalGuard, tokenKeys, usageQueryTimeoutMs: timeoutMs } = dependencies;
   return {
     toWireError: toInternalError,
     routes: [
@@ -96,7 +98,7 @@ function listInternalRoutes(dependencies: AppDependencies): RouteTable {
       ...serveConsoleApi(usageConsoleApi, {
         internalGuard,
         keys: tokenKeys,
-        handlers: createConsoleHandlers({ lookUpDb, lookUp: createLookUpGate({ ...CONSOLE, timeoutMs }) }),
+        handlers: createConsoleHandlers({ ...dependencies, lookUp: createLookUpGate({ ...CONSOLE, timeoutMs }) }),
       }),
     ],
   };

@@ -17,7 +17,7 @@ import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
 import { ensureUsagePartitions } from './ledger/recordUsage.ts';
 import type { AskedBooks } from './reconcile/createReconcileGate.ts';
-import { createPriceList } from './reconcile/priceList.ts';
+import { createPriceList, createPricesOf } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
 import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
 import { sealBooks } from './reconcile/sealBooks.ts';
@@ -107,7 +107,8 @@ startService({
       internalHeaders,
       timeoutMs: CATALOG_TIMEOUT_MS,
     });
-    const listPrices = createPriceList(catalog);
+    const pricesOf = createPricesOf(catalog);
+    const listPrices = createPriceList(pricesOf);
     const auditing = {
       auditDb,
       router,
@@ -154,6 +155,7 @@ startService({
       tokenKeys: config.INTERNAL_PUBLIC_KEYS,
       lookUpDb,
       usageQueryTimeoutMs,
+      pricesOf,
       serviceSegment: config.SERVICE_SEGMENT,
       keysPageUrl: config.KEYS_PAGE_URL,
       internalGuard,

@@ -19,6 +19,7 @@ import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
 import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
+import type { PricesOf } from '../src/reconcile/priceList.ts';
 import { readRecoveryStanding } from '../src/recovery/describeRecovery.ts';
 import { followTimeline } from '../src/recovery/followTimeline.ts';
 import { observeRecovery } from '../src/recovery/recoveryMetrics.ts';
@@ -49,6 +50,7 @@ export async function startTestService(
     lookUpsPerSecond = 1_000_000,
     cacheTtlMs = 1,
     followsTimeline = true,
+    pricesOf = async () => [],
     log = silentLog,
     tokenKeys = fleet.publicKeys,
   }: {
@@ -61,6 +63,8 @@ export async function startTestService(
     cacheTtlMs?: number;
     /** Whether balances are given once the event log is read, or when a test says so. */
     followsTimeline?: boolean;
+    /** The prices of a version of the catalog; the catalog knows none unless given. */
+    pricesOf?: PricesOf;
     log?: Logger;
     /** The keys of its callers. */
     tokenKeys?: PublicKey[];
@@ -88,6 +92,7 @@ export async function startTestService(
     tokenKeys,
     lookUpDb,
     usageQueryTimeoutMs,
+    pricesOf,
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
     internalGuard: createInternalGuard({ audience: 'us/usage-ledger', keys: tokenKeys }),

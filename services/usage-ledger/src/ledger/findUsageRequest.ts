@@ -7,7 +7,7 @@ const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Returns the recorded call of an id, if it is the owner's. An id that could not be one, an id of another owner and an id whose row
- * is not written yet are all undefined, and so is one of media: their handle is the job.
+ * is not written yet are all undefined. A key finds no call of media, because the key's handle for it is the job.
  */
 export async function findUsageRequest(
   db: Pick<Db, 'usageRequest'>,
@@ -21,8 +21,11 @@ export async function findUsageRequest(
     where: { callId: { gte: firstCallIdOfMonth(id), lte: id } },
     orderBy: { callId: 'desc' },
   });
-  if (!nearest || nearest.callId !== id || nearest.modality !== 'text') return undefined;
-  const isOwned = 'keyId' in owner ? nearest.keyId === owner.keyId : nearest.workspaceId === owner.workspaceId;
+  if (!nearest || nearest.callId !== id) return undefined;
+  const isOwned =
+    'keyId' in owner
+      ? nearest.keyId === owner.keyId && nearest.modality === 'text'
+      : nearest.workspaceId === owner.workspaceId;
   return isOwned ? nearest : undefined;
 }
 

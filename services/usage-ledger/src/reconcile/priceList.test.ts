@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
-import { createPriceList } from './priceList.ts';
+import { createPriceList, createPricesOf } from './priceList.ts';
 import { readBooks } from './readBooks.ts';
 
 let ledger: TestLedger;
@@ -49,7 +49,7 @@ const anImageModel = (id: string, unitPrice: string | null) =>
 
 it('prices calls of tokens and of units by the version that they name, and leaves alone what the catalog has no price for', async () => {
   const asked: number[] = [];
-  const listPrices = createPriceList({
+  const pricesOf = createPricesOf({
     async getCatalogVersion({ params: { version } }) {
       asked.push(version);
       const image = anImageModel('small-image', version === 1 ? '0.0000625' : '0.01');
@@ -57,6 +57,7 @@ it('prices calls of tokens and of units by the version that they name, and leave
       return catalogSnapshotSchema.parse({ version, region: 'us', models });
     },
   });
+  const listPrices = createPriceList(pricesOf);
   const workspaceId = 'ws_listed';
   const dearer = { chargeNanoUsd: 20_000_000n, formulaNanoUsd: 20_000_000n, holdNanoUsd: 20_000_000n };
   await aPartition(ledger.db).deliver([

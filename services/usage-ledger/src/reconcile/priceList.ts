@@ -16,12 +16,12 @@ export interface PricedCalls {
   workspaceId?: string | undefined;
 }
 
-/**
- * The prices of every catalog version that some calls name, or calls that amend a seal, each asked of the catalog once: a version
- * never changes. One that the catalog does not know has no prices here. Rejects when the catalog cannot be asked.
- */
-export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCatalogVersion'>) {
-  const known = new Map<number, PriceList>();
+/** Returns the prices of a catalog version; none if the catalog does not know it. Rejects if the catalog does not answer. */
+export type PricesOf = (version: number) => Promise<PriceList>;
+
+/** Makes a function that reads the prices of a catalog version, each from the catalog once, because a version never changes. */
+export function createPricesOf(catalog: Pick<Client<typeof catalogApi>, 'getCatalogVersion'>): PricesOf {
+  const known = new Map<number, Promise<PriceList>>();
 
   async function fetchPrices(version: number): Promise<PriceList> {
     const snapshot = await catalog.getCatalogVersion({ params: { version } }).catch((error: unknown) => {
@@ -34,16 +34,27 @@ export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCat
     });
   }
 
-  return async function listPrices(db: Db, calls: PricedCalls): Promise<PriceList> {
-    const versions = await readVersions(db, calls);
-    for (const version of versions) {
-      if (known.has(version)) continue;
-      const prices = await fetchPrices(version);
-      if (prices.length > 0) known.set(version, prices);
-    }
-    return versions.flatMap((version) => known.get(version) ?? []);
+  return async (version) => {
+    const asked = known.get(version) ?? fetchPrices(version);
+    known.set(version, asked);
+    const forget = () => known.delete(version);
+    const prices = await asked.catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    if (prices.length === 0) forget();
+    return prices;
   };
 }
+
+/** Makes a function that lists the prices of every catalog version that some calls name, or calls that amend a seal. */
+export const createPriceList =
+  (pricesOf: PricesOf) =>
+  async (db: Db, calls: PricedCalls): Promise<PriceList> => {
+    const prices: PriceList[] = [];
+    for (const version of await readVersions(db, calls)) prices.push(await pricesOf(version));
+    return prices.flat();
+  };
 
 /** A model's prices; undefined of media that have none. */
 function readPrices({ pricing, media }: CatalogModel): PriceList[number]['of'] | undefined {

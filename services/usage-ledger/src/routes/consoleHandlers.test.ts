@@ -3,24 +3,38 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type ConsoleRoute, usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { fleet, startTestService, type TestService } from '../../test/startTestService.ts';
+import { addCredit } from '../credits/addCredit.ts';
+import type { PricesOf } from '../reconcile/priceList.ts';
 
 let ledger: TestLedger;
 let service: TestService;
 beforeAll(async () => {
   ledger = await openTestLedger();
   // No look-up of these tests carries a key, so nobody asks auth.
-  service = await startTestService(ledger, { authUrl: 'http://127.0.0.1:9', usageQueryTimeoutMs: 20_000 });
+  service = await startTestService(ledger, { authUrl: 'http://127.0.0.1:9', usageQueryTimeoutMs: 20_000, pricesOf });
 });
 afterAll(async () => {
   await service.close();
   await ledger.close();
 });
 
-const { listUsage, getCall } = usageConsoleApi.routes;
+/** Version 1 has prices, version 2 cannot be read, and no other version is known. */
+const pricesOf: PricesOf = async (version) => {
+  if (version === 2) throw new Error('the catalog is away');
+  if (version !== 1) return [];
+  const text = { prompt: 400_000_000_000n, inputCacheRead: 100_000_000_000n, completion: 1_000_000_000_500n };
+  return [
+    { version, model: 'small-chat', of: { ...text, request: 0n, image: 0n } },
+    { version, model: 'small-image', of: { billingUnit: 'image', price: 62_500_000_000_000n } },
+  ];
+};
+
+const { listUsage, getSpendRate, getCall } = usageConsoleApi.routes;
 const key = fleet.keyOf('edge');
 
 /** Calls a console route as the edge does. */
@@ -146,19 +160,123 @@ it('takes 366 days, and 31 days of hours', async () => {
   expect((await call(listUsage, 'ws_1', { ...OCTOBER, by: 'hour' })).status).toBe(200);
 });
 
-it('shows a call to its workspace alone, and answers the same 404 for a foreign call and for none', async () => {
-  const event = aUsageRecorded({ chargeNanoUsd: 125n });
+it('tells how long the credit lasts at the mean of the last 7 days', async () => {
+  const owner = anOwner();
+  const { workspaceId } = owner;
+  const rateOf = async (workspace: string) => (await call(getSpendRate, workspace, {})).body;
+  expect(await rateOf(workspaceId)).toEqual({ credit_nano_usd: '0', per_day_nano_usd: '0', days_left: 0 });
+  const credit = { creditId: randomUUID(), workspaceId, amountNanoUsd: 20_000n, note: 'top-up' };
+  await addCredit(ledger.db, credit);
+  expect(await rateOf(workspaceId)).toMatchObject({ days_left: null });
+
+  const hoursAgo = (hours: number) => Date.now() - hours * 3_600_000;
+  await aPartition(ledger.db).deliver([
+    aUsageRecorded({ ...owner, startedAtMs: hoursAgo(1), chargeNanoUsd: 4_000n }),
+    aUsageRecorded({ ...owner, keyId: `key_${randomUUID()}`, startedAtMs: hoursAgo(167), chargeNanoUsd: 3_000n }),
+    aUsageRecorded({ ...owner, startedAtMs: hoursAgo(8 * 24), chargeNanoUsd: 1_500n }),
+    aUsageRecorded({ startedAtMs: hoursAgo(1) }),
+  ]);
+  expect(await rateOf(workspaceId)).toEqual({ credit_nano_usd: '11500', per_day_nano_usd: '1000', days_left: 11.5 });
+  expect(await rateOf(anOwner().workspaceId)).toMatchObject({ credit_nano_usd: '0', per_day_nano_usd: '0' });
+});
+
+/** Records a call and shows it to its workspace. */
+async function recordedCall(event: UsageRecorded, id = event.callId) {
   await aPartition(ledger.db).deliver([event]);
-  const { callId, keyId, workspaceId } = event;
-  const { status, body } = await call(getCall, workspaceId, { call_id: callId });
-  expect([status, body]).toMatchObject([200, { call_id: callId, key_id: keyId, charge_nano_usd: '125' }]);
-  const foreign = await call(getCall, anOwner().workspaceId, { call_id: callId });
-  expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_call']);
-  expect(await call(getCall, workspaceId, { call_id: randomUUID() })).toEqual(foreign);
-  expect(await call(getCall, workspaceId, { call_id: 'nonsense' })).toEqual(foreign);
-  const media = aMediaUsageRecorded({ workspaceId });
-  await aPartition(ledger.db).deliver([media]);
-  expect(await call(getCall, workspaceId, { call_id: media.callId })).toEqual(foreign);
+  return call(getCall, event.workspaceId, { call_id: id });
+}
+
+it('shows a call of text with its times, its tokens and the arithmetic of its cost', async () => {
+  const event = aUsageRecorded({
+    promptTokens: 120,
+    cachedPromptTokens: 20,
+    completionTokens: 80,
+    chargeNanoUsd: 100_000n,
+    formulaNanoUsd: 122_000n,
+  });
+  const { status, body } = await recordedCall(event);
+  expect([status, body]).toEqual([
+    200,
+    {
+      call_id: event.callId,
+      key_id: event.keyId,
+      model: 'small-chat@engine-1',
+      canonical_model: 'small-chat',
+      operation: 'chat',
+      modality: 'text',
+      is_stream: true,
+      status: 'success',
+      reason: null,
+      prompt_tokens: 120,
+      cached_prompt_tokens: 20,
+      completion_tokens: 80,
+      prompt_images: 0,
+      billing_unit: 'token',
+      units: null,
+      price_version: 1,
+      cost: [
+        aLine('uncached_prompt_tokens', 100, '0.0000004', '40000'),
+        aLine('cached_prompt_tokens', 20, '0.0000001', '2000'),
+        aLine('completion_tokens', 80, '0.0000010000000005', '80000.00004'),
+        { item: 'rounding', quantity: null, unit_price_usd: null, per: null, amount_nano_usd: '-0.00004' },
+        { item: 'hold_limit', quantity: null, unit_price_usd: null, per: null, amount_nano_usd: '-22000' },
+      ],
+      charge_nano_usd: '100000',
+      hold_nano_usd: '900000',
+      started_at: new Date(event.startedAtMs).toISOString(),
+      ended_at: new Date(event.endedAtMs).toISOString(),
+      recorded_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    },
+  ]);
+});
+
+const aLine = (item: string, quantity: number, price: string, amount: string) => ({
+  item,
+  quantity,
+  unit_price_usd: price,
+  per: 1,
+  amount_nano_usd: amount,
+});
+
+it('shows a call of media with its units, and a failed call with its reason and no cost', async () => {
+  const media = await recordedCall(aMediaUsageRecorded());
+  expect(media.body).toMatchObject({
+    operation: 'images.generations',
+    modality: 'image',
+    billing_unit: 'image',
+    units: 2,
+    cost: [aLine('images', 2, '0.0000625', '125000')],
+  });
+  const failed = await recordedCall(anUnchargedUsageRecorded('failure'));
+  expect(failed.body).toMatchObject({ status: 'failure', reason: 'router_lost', cost: [], charge_nano_usd: '0' });
+});
+
+it.each([
+  ['cannot be read', { priceVersion: 2 }],
+  ['are not known', { priceVersion: 3 }],
+  ['do not give the charge', { formulaNanoUsd: 1n, chargeNanoUsd: 1n }],
+])('shows a call without lines where its prices %s', async (_case, fields) => {
+  expect(await recordedCall(aUsageRecorded(fields))).toMatchObject({ status: 200, body: { cost: null } });
+});
+
+it.each(['chatcmpl-', 'cmpl-', 'embd-'])('finds a call by an id of its answer that begins with %s', async (prefix) => {
+  const event = aUsageRecorded();
+  const { body } = await recordedCall(event, `${prefix}${event.callId}`);
+  expect(body.call_id).toBe(event.callId);
+  // The second engine that was tried.
+  expect((await call(getCall, event.workspaceId, { call_id: `${prefix}${event.callId}-2` })).body).toEqual(body);
+});
+
+it('answers the same 404 for a foreign call and for none', async () => {
+  const event = aUsageRecorded();
+  const media = aMediaUsageRecorded();
+  await aPartition(ledger.db).deliver([event, media]);
+  const { workspaceId } = event;
+  const none = await call(getCall, workspaceId, { call_id: randomUUID() });
+  expect([none.status, none.body.error]).toEqual([404, 'unknown_call']);
+  expect(await call(getCall, anOwner().workspaceId, { call_id: event.callId })).toEqual(none);
+  expect(await call(getCall, workspaceId, { call_id: media.callId })).toEqual(none);
+  expect(await call(getCall, workspaceId, { call_id: 'chatcmpl-nonsense' })).toEqual(none);
 });
 
 it.each(Object.entries<ConsoleRoute>(usageConsoleApi.routes))(
