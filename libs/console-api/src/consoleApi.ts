@@ -60,7 +60,22 @@ const NOT_TOLD = {
   },
 };
 
-/** API keys. */
+const BALANCES_AWAY = {
+  balances_unavailable: {
+    status: 503,
+    message: 'Live balances cannot be read right now. Retry in 1 s.',
+    retryAfterSeconds: 1,
+  },
+};
+const WORKSPACE_NEW = {
+  workspace_not_found: {
+    status: 404,
+    message: 'This region does not know the workspace yet. Retry in some seconds.',
+    retryAfterSeconds: 2,
+  },
+};
+
+/** API keys, and what they and the workspace have left to spend. */
 export const keysConsoleApi = defineRoutes('auth', {
   listKeys: {
     right: 'keys.read',
@@ -89,11 +104,7 @@ export const keysConsoleApi = defineRoutes('auth', {
     answer: z.object({ key_id: z.string() }),
     faults: {
       key_already_registered: { status: 409, message: 'This key is registered already.' },
-      workspace_not_found: {
-        status: 404,
-        message: 'This region does not know the workspace yet. Retry in some seconds.',
-        retryAfterSeconds: 2,
-      },
+      ...WORKSPACE_NEW,
     },
   },
   blockKey: {
@@ -131,6 +142,41 @@ export const keysConsoleApi = defineRoutes('auth', {
     params: ofKey,
     answer: keyStatus,
     faults: { ...UNKNOWN_KEY, ...NOT_TOLD },
+  },
+  getKeyHeadroom: {
+    right: 'keys.read',
+    method: 'GET',
+    path: '/console/keys/:key_id/headroom',
+    promise:
+      'Shows the live spend of a key beside its limits. The gate does not show what is used of the requests and tokens of this minute.',
+    params: ofKey,
+    answer: z.object({
+      key_id: z.string(),
+      spend_nano_usd: nanoUsd,
+      /** Held for calls under way, on top of the spend. */
+      held_nano_usd: nanoUsd,
+      max_budget_nano_usd: z.nullable(nanoUsd),
+      rpm: z.number(),
+      tpm: z.number(),
+    }),
+    faults: { ...UNKNOWN_KEY, ...BALANCES_AWAY },
+  },
+  getCredit: {
+    right: 'usage.read',
+    method: 'GET',
+    path: '/console/credit',
+    promise: 'Shows the live credit of the workspace, and its spend of this UTC month beside the cap.',
+    answer: z.object({
+      /** Holds are part of it. */
+      credit_nano_usd: nanoUsd,
+      /** Held for calls under way. */
+      held_nano_usd: nanoUsd,
+      month_spend_nano_usd: nanoUsd,
+      /** The lower one of the operator's cap and the account layer's. Null for no cap. */
+      monthly_cap_nano_usd: z.nullable(nanoUsd),
+      month_ends_at: instant,
+    }),
+    faults: { ...WORKSPACE_NEW, ...BALANCES_AWAY },
   },
 });
 

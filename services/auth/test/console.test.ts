@@ -42,7 +42,7 @@ async function call(
   });
 }
 
-const { listKeys, createKey, blockKey, unblockKey, revokeKey } = keysConsoleApi.routes;
+const { listKeys, createKey, blockKey, unblockKey, revokeKey, getKeyHeadroom, getCredit } = keysConsoleApi.routes;
 
 describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name, route) => {
   it.each(ROLES)('lets the role %s in by its rights', async (role) => {
@@ -226,4 +226,77 @@ it.each([blockKey, unblockKey, revokeKey])('$path changes no key of another work
   expect(missing).toEqual(foreign);
   expect((await verify(auth, apiKey)).key).toMatchObject({ keyId, isBlocked: false });
   expect(auth.announced.length).toBe(before);
+});
+
+/** Answers as the router does, each workspace and key with amounts of its own. */
+function spendByAddress(amounts: Record<string, object>): void {
+  auth.answerSpend((req, res) => {
+    const found = Object.entries(amounts).find(([name]) => req.url?.split('/').includes(name));
+    if (found) return res.end(JSON.stringify(found[1]));
+    res.writeHead(503).end('{}');
+  });
+}
+
+it('shows the live spend of a key of the workspace beside its limits, and of no other', async () => {
+  const { workspaceId, keyId } = await registerAKey(auth, { max_budget_nano_usd: '7', rpm: 60, tpm: 90_000 });
+  spendByAddress({ [keyId]: { spend_nano_usd: '3', held_nano_usd: '2' } });
+  const params = { key_id: keyId };
+  expect(await call(getKeyHeadroom, { member: { workspaceId }, params })).toEqual({
+    status: 200,
+    body: {
+      key_id: keyId,
+      spend_nano_usd: '3',
+      held_nano_usd: '2',
+      max_budget_nano_usd: '7',
+      rpm: 60,
+      tpm: 90_000,
+    },
+  });
+  const foreign = await call(getKeyHeadroom, { member: { workspaceId: 'ws_other' }, params });
+  expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_key']);
+  expect(await call(getKeyHeadroom, { member: { workspaceId }, params: { key_id: 'key_none' } })).toEqual(foreign);
+});
+
+it('shows each workspace its own credit, with the end of the month and the lower cap', async () => {
+  const [first, second] = [await putAWorkspace(auth), await putAWorkspace(auth, { monthly_cap_nano_usd: '50' })];
+  await auth.db.workspace.update({ where: { workspaceId: second.workspaceId }, data: { accountCapNanoUsd: 40n } });
+  spendByAddress({
+    [first.workspaceId]: { credit_nano_usd: '-1', held_nano_usd: '0', month_spend_nano_usd: '0' },
+    [second.workspaceId]: { credit_nano_usd: '9', held_nano_usd: '2', month_spend_nano_usd: '30' },
+  });
+  const answers = await Promise.all(
+    [first, second].map(({ workspaceId }) => call(getCredit, { member: { workspaceId, role: 'billing_viewer' } })),
+  );
+  const month_ends_at = expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/);
+  expect(answers.map(({ body }) => body)).toEqual([
+    {
+      credit_nano_usd: '-1',
+      held_nano_usd: '0',
+      month_spend_nano_usd: '0',
+      monthly_cap_nano_usd: null,
+      month_ends_at,
+    },
+    {
+      credit_nano_usd: '9',
+      held_nano_usd: '2',
+      month_spend_nano_usd: '30',
+      monthly_cap_nano_usd: '40',
+      month_ends_at,
+    },
+  ]);
+  expect(Date.parse(answers[0]?.body.month_ends_at)).toBeGreaterThan(Date.now());
+});
+
+it('says to retry while the router does not answer, and that a new workspace is not known yet', async () => {
+  const { workspaceId, keyId } = await registerAKey(auth);
+  spendByAddress({});
+  for (const route of [getKeyHeadroom, getCredit])
+    expect(await call(route, { member: { workspaceId }, params: { key_id: keyId } })).toMatchObject({
+      status: 503,
+      body: { error: 'balances_unavailable', message: expect.stringContaining('Retry') },
+    });
+  expect(await call(getCredit, { member: { workspaceId: 'ws_new' } })).toMatchObject({
+    status: 404,
+    body: { error: 'workspace_not_found' },
+  });
 });

@@ -57,7 +57,10 @@ const toStricterStatus = ({ billingStatus, accountStatus }: Workspace) =>
   STRICTEST_FIRST.find((status) => status === billingStatus || status === accountStatus);
 
 /** Returns the lower of the operator's cap and the account layer's. Null is no cap. */
-function toLowerCap({ monthlyCapNanoUsd: own, accountCapNanoUsd: account }: Workspace): bigint | null {
+export function toLowerCap({
+  monthlyCapNanoUsd: own,
+  accountCapNanoUsd: account,
+}: Pick<Workspace, 'monthlyCapNanoUsd' | 'accountCapNanoUsd'>): bigint | null {
   if (own === null || account === null) return own ?? account;
   return own < account ? own : account;
 }

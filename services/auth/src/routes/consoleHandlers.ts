@@ -1,16 +1,30 @@
 import type { keysConsoleApi } from '@turnpike/console-api/consoleApi';
 import type { ConsoleHandlers } from '@turnpike/console-api/transport/serveConsoleApi';
+import { spanOf } from '@turnpike/http-service/observeRequests';
 import type { ConsoleCaller } from '@turnpike/internal-auth/consoleToken';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { StatusChange } from '../keys/changeKeyStatus.ts';
-import { listKeyDetails } from '../keys/keyDetails.ts';
+import { toLowerCap } from '../keys/findKey.ts';
+import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
+import type { RouterClient } from '../router/routerClient.ts';
+import { shareReads } from '../router/shareReads.ts';
 import { PAGE_SIZE } from '../wire/page.ts';
+import { getWorkspace } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
 import { createKeyChanges } from './keyChanges.ts';
 import { toPage } from './keyHandlers.ts';
 
+interface ConsoleDependencies extends HandlerDependencies {
+  router: Pick<RouterClient, 'announceGenerations' | 'getKeySpend' | 'getCredit'>;
+}
+
 /** Makes the handlers of the console's keys. Each reads and changes keys of the caller's workspace alone. */
-export function createConsoleHandlers(dependencies: HandlerDependencies): ConsoleHandlers<typeof keysConsoleApi> {
+export function createConsoleHandlers(dependencies: ConsoleDependencies): ConsoleHandlers<typeof keysConsoleApi> {
+  const { db, router } = dependencies;
+  const getKeySpend = shareReads(router.getKeySpend);
+  const getCredit = shareReads(router.getCredit);
   const changes = createKeyChanges(dependencies);
   const changeStatus =
     (change: StatusChange) =>
@@ -18,11 +32,42 @@ export function createConsoleHandlers(dependencies: HandlerDependencies): Consol
       changes.changeStatus({ keyId, by, change }, res);
   return {
     listKeys: async ({ params: { after }, caller: { workspaceId } }) =>
-      toPage(await listKeyDetails(dependencies.db, { workspaceId }, { after, limit: PAGE_SIZE })),
+      toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE })),
     createKey: ({ body, caller: { workspaceId } }, res) =>
       changes.createKey({ body: { ...body, workspace_id: workspaceId } }, res),
     blockKey: changeStatus('block'),
     unblockKey: changeStatus('unblock'),
     revokeKey: changeStatus('revoke'),
+    async getKeyHeadroom({ params, caller }, res) {
+      const { keyId, workspaceId, maxBudgetNanoUsd, rpm, tpm } = await getKeyDetails(db, params.key_id);
+      if (workspaceId !== caller.workspaceId) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
+      const spend = await getKeySpend({ workspaceId, keyId }, spanOf(res)).catch(refuse);
+      return {
+        key_id: keyId,
+        spend_nano_usd: String(spend.spentNanoUsd),
+        held_nano_usd: String(spend.heldNanoUsd),
+        max_budget_nano_usd: maxBudgetNanoUsd?.toString() ?? null,
+        rpm,
+        tpm,
+      };
+    },
+    async getCredit({ caller: { workspaceId } }, res) {
+      const workspace = await getWorkspace(db, workspaceId);
+      // Shared by key id, which the id of the workspace stands in for.
+      const credit = await getCredit({ workspaceId, keyId: workspaceId }, spanOf(res)).catch(refuse);
+      return {
+        credit_nano_usd: String(credit.creditNanoUsd),
+        held_nano_usd: String(credit.heldNanoUsd),
+        month_spend_nano_usd: String(credit.monthSpentNanoUsd),
+        monthly_cap_nano_usd: toLowerCap(workspace)?.toString() ?? null,
+        month_ends_at: endOfMonth(new Date()).toISOString(),
+      };
+    },
   };
 }
+
+function refuse(cause: unknown): never {
+  throw new ApiError({ kind: 'balances_unavailable' }, { cause });
+}
+
+const endOfMonth = (now: Date): Date => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1));
