@@ -26,7 +26,8 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
   const host = await startConsole({
     port: consolePort,
     allowedOrigin: `http://localhost:${port}`,
-    urls: { auth: auth.internalUrl, 'usage-ledger': service.internalUrl },
+    // No page reads jobs yet.
+    urls: { auth: auth.internalUrl, 'usage-ledger': service.internalUrl, 'media-jobs': 'http://127.0.0.1:1' },
     publicKeys: [...regionFleet.publicKeys, ...globalFleet.publicKeys],
     signingKey: regionFleet.keyOf('edge'),
   });

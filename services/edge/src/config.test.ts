@@ -15,6 +15,7 @@ const REQUIRED = {
   AUTH_URL: 'http://auth',
   AUTH_INTERNAL_URL: 'http://auth',
   LEDGER_INTERNAL_URL: 'http://ledger',
+  MEDIA_INTERNAL_URL: 'http://media',
   CATALOG_URL: 'http://catalog',
   ROUTER_URL: 'http://router',
   LEDGER_URL: 'http://ledger',

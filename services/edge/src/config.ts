@@ -33,6 +33,8 @@ export const configSchema = z.object({
   AUTH_INTERNAL_URL: serviceUrlSchema,
   /** The ledger's internal listener, for the console host. */
   LEDGER_INTERNAL_URL: serviceUrlSchema,
+  /** The internal listener of media-jobs, for the console host. */
+  MEDIA_INTERNAL_URL: serviceUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /**

@@ -36,7 +36,11 @@ startService({
       floodThrottle: consoleFloodThrottle,
       region: config.REGION,
       allowedOrigin: config.CONSOLE_ALLOWED_ORIGIN,
-      urls: { auth: config.AUTH_INTERNAL_URL, 'usage-ledger': config.LEDGER_INTERNAL_URL },
+      urls: {
+        auth: config.AUTH_INTERNAL_URL,
+        'usage-ledger': config.LEDGER_INTERNAL_URL,
+        'media-jobs': config.MEDIA_INTERNAL_URL,
+      },
       publicKeys: config.INTERNAL_PUBLIC_KEYS,
       internalHeaders,
     });

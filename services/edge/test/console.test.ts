@@ -46,7 +46,11 @@ async function startConsole(
 ): Promise<number> {
   const { port, stop } = await startHost({
     allowedOrigin: ORIGIN,
-    urls: { auth: `http://127.0.0.1:${authPort}`, 'usage-ledger': 'http://127.0.0.1:1' },
+    urls: {
+      auth: `http://127.0.0.1:${authPort}`,
+      'usage-ledger': 'http://127.0.0.1:1',
+      'media-jobs': 'http://127.0.0.1:1',
+    },
     publicKeys,
     signingKey: fleet.keyOf('edge'),
     ...limits,

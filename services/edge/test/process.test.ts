@@ -29,6 +29,7 @@ async function withProcess(
     CONSOLE_ALLOWED_ORIGIN: 'https://console.example',
     AUTH_INTERNAL_URL: 'http://127.0.0.1:1',
     LEDGER_INTERNAL_URL: 'http://127.0.0.1:1',
+    MEDIA_INTERNAL_URL: 'http://127.0.0.1:1',
     TRUSTED_HOPS: '0',
     DRAIN_SETTLE_MS: '0',
     // Nobody is asked.

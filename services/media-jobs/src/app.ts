@@ -2,12 +2,14 @@ import type { Authenticator } from '@turnpike/authentication/createAuthenticator
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
+import { jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { serveApi } from '@turnpike/internal-api/transport/serveApi';
-import type { Database } from '@turnpike/postgres/database';
+import type { Database, Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
@@ -16,6 +18,7 @@ import type { RequestHandler } from 'express';
 import { createToWireError } from './api/mediaError.ts';
 import type { Money } from './money/openMoney.ts';
 import { weighList } from './request/readQuery.ts';
+import { createConsoleHandlers } from './routes/consoleHandlers.ts';
 import { createImages } from './routes/createImages.ts';
 import { createSpeech } from './routes/createSpeech.ts';
 import { createTranscript } from './routes/createTranscript.ts';
@@ -28,16 +31,20 @@ import type { LookUpDependencies } from './routes/lookUp.ts';
 export interface AppDependencies {
   routed: Omit<LookUpDependencies, 'countLookUp'>;
   db: Pick<Database, 'query'>;
+  /** The pool of look-ups. */
+  lookUpDb: Queryable;
   money: Pick<Money, 'isOpen' | 'describeLack' | 'spool'>;
   authenticator: Authenticator;
   telemetry: Pick<Telemetry, 'meter'>;
   lookUpsPerSecond: number;
   internalGuard: Guard;
-  /** Keys that the edge signs the client's address with. */
+  /** Keys that the edge signs the client's address and the caller of a console route with. */
   tokenKeys: PublicKey[];
   /** The page where people manage their API keys. */
   keysPageUrl: string | undefined;
 }
+
+const wordConsoleFault = createConsoleFaultWording(jobsConsoleApi);
 
 type RouteName = keyof typeof MEDIA_ROUTES;
 
@@ -83,8 +90,15 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   return {
     public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard.guard)] },
     internal: {
-      toWireError,
-      routes: serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(routed) }),
+      toWireError: (error) => wordConsoleFault(error) ?? toWireError(error),
+      routes: [
+        ...serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(routed) }),
+        ...serveConsoleApi(jobsConsoleApi, {
+          internalGuard,
+          keys: dependencies.tokenKeys,
+          handlers: createConsoleHandlers({ ...routed, lookUpDb: dependencies.lookUpDb }),
+        }),
+      ],
     },
     readinessChecks: {
       postgres: () => db.query(sql`SELECT 1`).then(() => true),

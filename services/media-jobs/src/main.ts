@@ -128,6 +128,7 @@ startService({
     shutdown.defer('calls without a client', () => money.callBook.allEnded(), { timeoutMs: JOBS_TIMEOUT_MS });
     return {
       db,
+      lookUpDb,
       money,
       authenticator,
       telemetry,

@@ -1,7 +1,8 @@
 import type { ShownJob } from '../terms/job.ts';
 import type { JobRow, JobState } from './table/jobRow.ts';
 
-const STATUSES: Record<Exclude<JobState, 'cancelled'>, ShownJob['status']> = {
+/** The status that clients see of each state. */
+export const STATUSES: Record<Exclude<JobState, 'cancelled'>, ShownJob['status']> = {
   queued: 'queued',
   submitting: 'queued',
   running: 'in_progress',

@@ -1,8 +1,9 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
-import type { FairSlots } from '@turnpike/request-reading/shares/fairSlots';
+import type { FairSlots, SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { Response } from 'express';
 import type { ReadOutput } from '../answer/images/imageAnswer.ts';
 import type { BackendFault, LookUpFault } from '../api/mediaFault.ts';
@@ -20,24 +21,24 @@ export interface LookUpDependencies extends Omit<CallDependencies, 'jobs'> {
 /** Longest that a look-up waits for its turn. */
 const LONGEST_WAIT_MS = 5_000;
 
-/** Looks jobs up when the key has its turn. Does not begin where the client has left before. */
+/** Looks jobs up when the key, or whoever `owner` names, has its turn. Does not begin where the client has left before. */
 export async function lookUp<Result>(
   { lookUps }: Pick<LookUpDependencies, 'lookUps'>,
   res: Response,
   look: () => Promise<Result>,
+  owner = ownerOf(callingKey(res)),
 ): Promise<Result> {
-  const { keyId, workspace } = callingKey(res);
   const leaving = abortOnClose(res);
   const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(LONGEST_WAIT_MS)]);
-  const slot = await whereJobsAre(lookUps.take({ workspaceId: workspace.workspaceId, keyId }, signal)).finally(
-    leaving.forget,
-  );
+  const slot = await whereJobsAre(lookUps.take(owner, signal)).finally(leaving.forget);
   try {
     return await whereJobsAre(look());
   } finally {
     slot.giveBack();
   }
 }
+
+const ownerOf = ({ keyId, workspace }: KeyRecord): SlotOwner => ({ workspaceId: workspace.workspaceId, keyId });
 
 /** Reads jobs. Throws `jobs_unavailable` if the database does not answer. */
 export async function whereJobsAre<Result>(look: Promise<Result>): Promise<Result> {

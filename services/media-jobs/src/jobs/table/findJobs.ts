@@ -1,7 +1,7 @@
 import type { Queryable } from '@turnpike/postgres/database';
 import { type Sql, sql } from '@turnpike/postgres/sql';
 import { OPEN } from '../transitions.ts';
-import { isIn, JOB_COLUMNS, type JobRow } from './jobRow.ts';
+import { isIn, JOB_COLUMNS, type JobRow, type JobState } from './jobRow.ts';
 
 /** A job by its id, for the key that made it. */
 export interface JobAddress {
@@ -74,6 +74,56 @@ export function listJobs(db: Queryable, { keyId, modality, order, limit, after }
           SELECT last.created_at, last.job_id FROM job AS last WHERE last.job_id = ${after} AND last.key_id = ${keyId})`;
   const where = sql`key_id = ${keyId} AND modality = ${modality} AND NOT is_hidden AND removed_at IS NULL AND ${from}`;
   return readSeen(db, where, direction, limit);
+}
+
+/** Most jobs that one page of a filtered list looks at. */
+const LOOKED_AT = 1_000;
+
+export interface WorkspaceJobList {
+  workspaceId: string;
+  keyId: string | undefined;
+  states: readonly JobState[] | undefined;
+  /** Last id of the page before. */
+  after: string | undefined;
+  limit: number;
+}
+
+/**
+ * Returns a page of a workspace's jobs, the newest first, and the id after which the next page begins. Jobs of calls that waited for
+ * their answer are left out. A page of a filtered list looks at a bounded number of jobs, so that a rare status costs no long scan.
+ */
+export async function listJobsOfWorkspace(
+  db: Queryable,
+  { workspaceId, keyId, states, after, limit }: WorkspaceJobList,
+): Promise<{ jobs: JobRow[]; nextAfter: string | undefined }> {
+  const isFiltered = keyId !== undefined || states !== undefined;
+  const most = isFiltered ? LOOKED_AT : limit;
+  const from =
+    after === undefined
+      ? sql`true`
+      : sql`(created_at, job_id) < (
+          SELECT last.created_at, last.job_id FROM job AS last WHERE last.job_id = ${after} AND last.workspace_id = ${workspaceId})`;
+  const seen = await db.query(sql<{ jobId: string; isWanted: boolean }>`
+    SELECT job_id AS "jobId", (${keyId ?? null}::TEXT IS NULL OR key_id = ${keyId ?? null})
+      AND (${states ?? null}::TEXT[] IS NULL OR state = ANY(${states ?? null}::TEXT[])) AS "isWanted"
+    FROM job WHERE workspace_id = ${workspaceId} AND NOT is_hidden AND ${from}
+    ORDER BY created_at DESC, job_id DESC LIMIT ${most}`);
+  const page = seen.filter(({ isWanted }) => isWanted).slice(0, limit);
+  const last = page.length === limit ? page.at(-1) : seen.length === most ? seen.at(-1) : undefined;
+  const jobs = await db.query(sql<JobRow>`
+    SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ANY(${page.map(({ jobId }) => jobId)})
+    ORDER BY created_at DESC, job_id DESC`);
+  return { jobs, nextAfter: last?.jobId };
+}
+
+/** Returns a job of a workspace, whatever has become of it. */
+export async function findJobOfWorkspace(
+  db: Queryable,
+  { jobId, workspaceId }: { jobId: string; workspaceId: string },
+): Promise<JobRow | undefined> {
+  const [job] = await db.query(sql<JobRow>`
+    SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId} AND workspace_id = ${workspaceId} AND NOT is_hidden`);
+  return job;
 }
 
 /** Queue that a job joins. */

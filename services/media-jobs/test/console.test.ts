@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type ConsoleRoute, JOBS_PER_PAGE, jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { hasRight, ROLES } from '@turnpike/console-api/roles';
+import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
+import { createHttpApp } from '@turnpike/http-service/createHttpApp';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
+import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { sql } from '@turnpike/postgres/sql';
+import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
+import { createToWireError } from '../src/api/mediaError.ts';
+import { createConsoleHandlers } from '../src/routes/consoleHandlers.ts';
+import { openTestJobs, type TestJobs } from './openTestJobs.ts';
+
+const fleet = aFleet();
+const key = fleet.keyOf('edge');
+const wordFault = createConsoleFaultWording(jobsConsoleApi);
+const toWireError = createToWireError({ keysPageUrl: undefined });
+const { listJobs, getJob } = jobsConsoleApi.routes;
+
+let test: TestJobs;
+let server: HttpStandIn;
+const lookUps = createFairSlots({
+  bound: 'job_look_ups',
+  limits: { inAll: 2, perWorkspace: 1, waitingPerKey: 1 },
+  givesWay: false,
+});
+beforeAll(async () => {
+  test = await openTestJobs();
+  const app = createHttpApp({
+    log: aSilentLogger(),
+    telemetry: noTelemetry,
+    toWireError: (error) => wordFault(error) ?? toWireError(error),
+    routes: serveConsoleApi(jobsConsoleApi, {
+      internalGuard: createInternalGuard({ audience: 'us/media-jobs', keys: fleet.publicKeys }),
+      keys: fleet.publicKeys,
+      handlers: createConsoleHandlers({ lookUps, lookUpDb: test.db }),
+    }),
+  });
+  server = await serveHttp(app);
+});
+afterAll(async () => {
+  await server.close();
+  await test.close();
+});
+
+/** Calls a console route as the edge does. */
+async function call(
+  { method, path }: ConsoleRoute,
+  workspaceId: string,
+  { job_id: jobId = '', ...query }: Record<string, string> = {},
+  role = 'owner',
+) {
+  const route = `${method} ${path}`;
+  const caller = { userId: 'u1', organizationId: 'o1', workspaceId, role };
+  const response = await fetch(`${server.url}${path.replace(':job_id', jobId)}?${new URLSearchParams(query)}`, {
+    method,
+    headers: {
+      ...(await createTokenIssuer({ key })('media-jobs', route)),
+      [CONSOLE_CALLER_HEADER]: signConsoleCaller(caller, route, { key }),
+    },
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: the tests assert the shapes
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+let workspaces = 0;
+const idOf = (workspaceId: string, nth: number): string => `job_${`${workspaceId.slice(3)}x${nth}`.padStart(22, '0')}`;
+
+/** Inserts jobs of two keys in turn, one a second, and lets every `failedEvery`-th fail. Returns the workspace. */
+async function insertJobs(jobs: number, { failedEvery = 0, isHidden = false } = {}): Promise<string> {
+  workspaces += 1;
+  const workspaceId = `ws_${workspaces}`;
+  await test.db.execute(sql`
+    INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, sealed_texts, inputs, digest,
+      deadline_at, owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound, created_at)
+    SELECT 'job_' || lpad(${workspaces}::INT || 'x' || n, 22, '0'), ${workspaceId}, 'key_' || n % 2, 'images.generations', 'image',
+      'a-model', ${isHidden}, '{"n": 1, "style": "vivid"}', 'the prompt', '[{"key": "jobs/upload", "bytes": 1, "type": "image/png"}]',
+      sha256(n::TEXT::BYTEA), now() + INTERVAL '1 hour', 'an-owner', gen_random_uuid(), '{}', 1000, 3, 'image', '0.0000005', 1,
+      TIMESTAMPTZ '2026-11-01T00:00Z' + make_interval(secs => n)
+    FROM generate_series(1, ${jobs}::INT) AS n`);
+  await test.db.execute(sql`
+    UPDATE job SET state = 'failed', error_code = 'generation_failed', event = '{}', ended_at = now(), charge_nano_usd = 0,
+      remove_at = now()
+    WHERE workspace_id = ${workspaceId} AND ${failedEvery}::INT > 0
+      AND extract(epoch FROM created_at - TIMESTAMPTZ '2026-11-01T00:00Z')::INT % greatest(${failedEvery}::INT, 1) = 0`);
+  return workspaceId;
+}
+
+/** Reads all pages of a list. */
+async function readPages(workspaceId: string, filters: Record<string, string> = {}) {
+  const pages: { job_id: string; key_id: string; status: string }[][] = [];
+  let after: string | null | undefined;
+  do {
+    const { status, body } = await call(listJobs, workspaceId, { ...filters, ...(after && { after }) });
+    expect(status).toBe(200);
+    pages.push(body.jobs);
+    after = body.next_after;
+  } while (after !== null);
+  return { pages, jobs: pages.flat() };
+}
+
+it('lists the jobs of the workspace in the token, the newest first, by pages', async () => {
+  const workspaceId = await insertJobs(JOBS_PER_PAGE + 2);
+  const { pages, jobs } = await readPages(workspaceId);
+  expect(pages.map(({ length }) => length)).toEqual([JOBS_PER_PAGE, 2]);
+  expect(jobs.map(({ job_id: id }) => id)).toEqual(
+    Array.from({ length: JOBS_PER_PAGE + 2 }, (_, nth) => idOf(workspaceId, JOBS_PER_PAGE + 2 - nth)),
+  );
+  expect(jobs[0]).toEqual({
+    job_id: idOf(workspaceId, 52),
+    key_id: 'key_0',
+    operation: 'images.generations',
+    modality: 'image',
+    model: 'a-model',
+    status: 'queued',
+    progress: 0,
+    error_code: null,
+    created_at: '2026-11-01T00:00:52.000Z',
+    begun_at: null,
+    ended_at: null,
+    expires_at: null,
+    charge_nano_usd: null,
+  });
+  expect((await readPages('ws_none')).jobs).toEqual([]);
+});
+
+it('lists the jobs of a status or a key, also where many others are newer', async () => {
+  const workspaceId = await insertJobs(2_500, { failedEvery: 1_249 });
+  const failed = await readPages(workspaceId, { status: 'failed' });
+  expect(failed.jobs).toMatchObject([
+    { job_id: idOf(workspaceId, 2_498), status: 'failed', error_code: 'generation_failed', charge_nano_usd: '0' },
+    { job_id: idOf(workspaceId, 1_249) },
+  ]);
+  expect(failed.pages.map(({ length }) => length)).toEqual([1, 1, 0]);
+  expect((await readPages(workspaceId, { status: 'failed', key_id: 'key_1' })).jobs).toHaveLength(1);
+  expect((await readPages(workspaceId, { key_id: 'key_0' })).jobs).toHaveLength(1_250);
+  expect((await readPages(workspaceId, { status: 'cancelled' })).jobs).toEqual([]);
+});
+
+it('lists no call that waited for its answer, and begins no page after a job of another workspace', async () => {
+  const hidden = await insertJobs(1, { isHidden: true });
+  expect((await readPages(hidden)).jobs).toEqual([]);
+  expect((await call(getJob, hidden, { job_id: idOf(hidden, 1) })).status).toBe(404);
+  const [own, other] = [await insertJobs(1), await insertJobs(2)];
+  expect((await call(listJobs, own, { after: idOf(other, 2) })).body).toEqual({ jobs: [], next_after: null });
+});
+
+it('shows a job with its call and its prices, and nothing of its content', async () => {
+  const workspaceId = await insertJobs(1);
+  const jobId = idOf(workspaceId, 1);
+  await test.db.execute(sql`
+    UPDATE job SET state = 'completed', units = 1, charge_nano_usd = 500, event = '{}', ended_at = now(), remove_at = now(),
+      outputs = '[{"key": "jobs/output", "bytes": 7, "sha256": "ab", "type": "image/png", "width": 64, "height": 32}]'
+    WHERE job_id = ${jobId}`);
+  const { status, body } = await call(getJob, workspaceId, { job_id: jobId });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    job_id: jobId,
+    status: 'completed',
+    call_id: (await test.read(jobId)).callId,
+    unit_price_usd: '0.0000005',
+    price_version: 3,
+    billing_unit: 'image',
+    units: 1,
+    charge_nano_usd: '500',
+    hold_nano_usd: '1000',
+    outputs: [{ type: 'image/png', bytes: 7, width: 64, height: 32, seconds: null }],
+    removed_at: null,
+  });
+  for (const content of ['the prompt', 'jobs/', 'vivid', 'sha256']) expect(JSON.stringify(body)).not.toContain(content);
+});
+
+it('answers the same 404 for a job of another workspace and for none', async () => {
+  const [own, other] = [await insertJobs(1), await insertJobs(1)];
+  const foreign = await call(getJob, own, { job_id: idOf(other, 1) });
+  expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_job']);
+  expect(await call(getJob, own, { job_id: 'job_none' })).toEqual(foreign);
+});
+
+it.each([
+  ['after', { after: 'a b' }],
+  ['status', { status: 'running' }],
+  ['key_id', { key_id: 'a b' }],
+])('refuses a list whose %s is wrong', async (param, query) => {
+  const { status, body } = await call(listJobs, 'ws_1', query);
+  expect([status, body.error, body.param]).toEqual([400, 'invalid_request', param]);
+});
+
+it('takes its turn among the look-ups of the workspace, and refuses one more than may wait', async () => {
+  const workspaceId = await insertJobs(1);
+  const slot = await lookUps.take({ workspaceId, keyId: 'key_0' }, new AbortController().signal);
+  const both = [call(listJobs, workspaceId), call(listJobs, workspaceId)];
+  const refused = await Promise.race(both);
+  expect([refused.status, refused.body.error]).toEqual([503, 'service_unavailable']);
+  slot.giveBack();
+  expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([200, 503]);
+  expect((await call(listJobs, 'ws_none')).status).toBe(200);
+});
+
+it.each(Object.entries<ConsoleRoute>(jobsConsoleApi.routes))('%s lets each role in by its rights', async (_, route) => {
+  for (const role of [...ROLES, 'root']) {
+    const { body } = await call(route, 'ws_1', { job_id: 'job_none' }, role);
+    const isAllowed = ROLES.some((known) => known === role && hasRight(known, route.right));
+    expect([role, body.error === 'right_missing']).toEqual([role, !isAllowed]);
+  }
+});
