@@ -304,7 +304,7 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
     path: '/console/usage/rate',
     promise: 'Shows how long the credit of the workspace lasts at the mean spend of the last 7 × 24 whole hours.',
     answer: z.object({
-      /** By the recorded calls, some seconds behind the live credit. */
+      /** Credit after the recorded calls, some seconds behind the live credit. */
       credit_nano_usd: nanoUsd,
       per_day_nano_usd: nanoUsd,
       /** Rounded down to a tenth. Null if nothing was spent. */

@@ -53,7 +53,7 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     },
     async getCredit({ caller: { workspaceId } }, res) {
       const workspace = await getWorkspace(db, workspaceId);
-      // Shared by key id, which the id of the workspace stands in for.
+      // The reads are shared by key id. The id of the workspace takes its place.
       const credit = await getCredit({ workspaceId, keyId: workspaceId }, spanOf(res)).catch(refuse);
       return {
         credit_nano_usd: String(credit.creditNanoUsd),
