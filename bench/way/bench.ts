@@ -49,7 +49,8 @@ export const bench: Bench = {
       const operator = createOperator({ services, operatorKey: internalKeys.operator });
       const apiKey = await operator.makeFundedKey({ rpm: 1_000_000, tpm: 1_000_000_000 }, { creditUsd: '1000' });
       const router = services['model-router'].pid;
-      const model = running.models.find(({ category }) => category === 'text')?.id ?? running.models[0]?.id;
+      const model =
+        running.regions.us.models.find(({ category }) => category === 'text')?.id ?? running.regions.us.models[0]?.id;
       const chat = async (): Promise<void> => {
         const answer = await fetch(`${baseUrl}/chat/completions`, {
           method: 'POST',

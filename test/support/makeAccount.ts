@@ -44,7 +44,7 @@ export interface Account {
 
 /** Makes a key and its client, in a workspace of its own with 10 USD unless one is named. */
 export async function makeAccount(
-  { baseUrl, operator }: TestStack,
+  { baseUrl, operator }: Pick<TestStack, 'baseUrl' | 'operator'>,
   { workspaceId: inWorkspace, ...key }: NewKey & { workspaceId?: string } = {},
 ): Promise<Account> {
   const workspaceId = inWorkspace ?? (await operator.makeWorkspace({ creditUsd: '10' }));

@@ -1,15 +1,16 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import type { ServiceSettings } from '@turnpike/local-stack/toServiceEnvironments';
 import { watchAnswers } from './openapi/watchAnswers.ts';
 import { createOperator, type Operator } from './operator.ts';
 
-/** A whole stack of one test file: its own ports, data and secrets. */
-export interface TestStack {
-  running: RunningStack;
+/** A whole stack of one test file: its own ports, data and secrets. What is of a region is of its first. */
+export interface TestStack<Name extends Region = 'us'> {
+  running: RunningStack<Name>;
   baseUrl: string;
   apiKey: string;
   /** The folder of all that the stack keeps. */
@@ -61,12 +62,12 @@ function withPatience(given: ServiceSettings = {}): ServiceSettings {
  * Starts a stack as `npm start` does, in a temporary folder. Waits for nothing but the stack itself. Its answers are checked
  * against the published interface description.
  */
-export async function startTestStack(
+export async function startTestStack<Name extends Region = 'us'>(
   options: Pick<
-    StackOptions,
-    'region' | 'kafka' | 'engines' | 'catalogFile' | 'observation' | 'serviceSettings' | 'openLink' | 'replicas'
+    StackOptions<Name>,
+    'regions' | 'kafka' | 'engines' | 'catalogFile' | 'observation' | 'serviceSettings' | 'openLink' | 'replicas'
   >,
-): Promise<TestStack> {
+): Promise<TestStack<Name>> {
   const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-stack-'));
   // What a failed start leaves behind may still write for a moment, and the start's own error is the one to be seen.
   const removeStateDir = () => rm(stateDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
@@ -76,7 +77,11 @@ export async function startTestStack(
       serviceSettings: withPatience(options.serviceSettings),
       stateDir,
     });
-    const { base_url: baseUrl, api_key: apiKey, services } = running.stack.regions.us;
+    const {
+      base_url: baseUrl,
+      api_key: apiKey,
+      services,
+    } = running.stack.regions[options.regions?.[0] ?? ('us' as Name)];
     watchAnswers(baseUrl);
     const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as {
       internalKeys: { operator: string };

@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
 import { type DatabaseService, REGION_DATABASE_SERVICES, SERVICES, type ServiceName } from '@turnpike/config/services';
-import { type LocalSecrets, loadLocalSecrets, toInternalKeySettings } from '@turnpike/local-stack/localSecrets';
+import { type LocalSecrets, loadLocalSecrets, toPublicKeys } from '@turnpike/local-stack/localSecrets';
 import { namespaceOf, secretsFileOf } from './paths.ts';
 
 /** Who signs requests to a region's S3 server. */
@@ -28,7 +28,6 @@ export function toSecretValues(secrets: LocalSecrets): Record<string, Record<str
   const toDatabaseUrl = (service: DatabaseService, role: keyof typeof passwords): string =>
     `postgresql://${role}:${passwords[role]}@postgres:5432/${SERVICES[service].database.name}`;
   const keyOf = (service: ServiceName) => ({ INTERNAL_SIGNING_KEY: secrets.internalKeys[service] ?? '' });
-  const { INTERNAL_PUBLIC_KEYS } = toInternalKeySettings(secrets, 'edge');
   const redis = { REDIS_URL: `redis://:${secrets.redisPassword}@redis:6379` };
   const toRole = (name: keyof typeof passwords) => ({ name, password: passwords[name] });
   const databases = REGION_DATABASE_SERVICES.map((service) => {
@@ -39,7 +38,7 @@ export function toSecretValues(secrets: LocalSecrets): Record<string, Record<str
     postgres: { POSTGRES_PASSWORD: secrets.postgresPassword, DATABASES: JSON.stringify(databases) },
     redis: { REDIS_PASSWORD: secrets.redisPassword },
     s3: { S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: secrets.s3Secret },
-    'turnpike-internal': { INTERNAL_PUBLIC_KEYS },
+    'turnpike-internal': { INTERNAL_PUBLIC_KEYS: toPublicKeys(Object.values(secrets.internalKeys)) },
     auth: { ...keyOf('auth'), DATABASE_URL: toDatabaseUrl('auth', 'auth'), KEY_PEPPERS: secrets.keyPeppers },
     operator: { INTERNAL_SIGNING_KEY: secrets.internalKeys.operator ?? '' },
     edge: { ...keyOf('edge'), ...redis },

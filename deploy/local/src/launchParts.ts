@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import {
-  DATABASE_SERVICES,
+  type DatabaseService,
   EVENT_LOG_SERVICES,
   entryOf,
   forEachOf,
   isDatabaseService,
+  REGION_SERVICES,
   SERVICE_NAMES,
   SERVICES,
   type ServiceName,
@@ -49,6 +50,8 @@ export interface Progress {
 export interface LaunchOptions {
   parts: Parts;
   settings: StackSettings;
+  /** The region that has started the parts which all regions share; undefined for that one itself. */
+  home: LaunchedParts | undefined;
   plan: EnginePlan;
   /** Folder of the services' code. */
   root: string;
@@ -66,7 +69,7 @@ export interface LaunchedParts {
   stores: Part[];
   engines: LaunchedEngine[];
   /** The simulated media backends, all of one process; none where the engines are real. */
-  media: { pid: number; backends: MediaBackend[] } | undefined;
+  media: { name: string; pid: number; backends: MediaBackend[] } | undefined;
   /** The parts beside the account layer. */
   account: { identityProvider: Part; mailCatcher: Part };
   services: Record<ServiceName, Part>;
@@ -76,10 +79,11 @@ export interface LaunchedParts {
   models: CatalogModel[];
 }
 
-/** Starts everything, each part as soon as what it cannot start without is there, and resolves when all of it is ready. */
+/** Starts a region, each part as soon as what it cannot start without is there, and resolves when all of it is ready. */
 export async function launchParts(options: LaunchOptions): Promise<LaunchedParts> {
-  const { parts, settings, root, dataDir, kafkaJarDir, s3JarDir, onProgress } = options;
+  const { parts, home, settings, root, dataDir, kafkaJarDir, s3JarDir, onProgress } = options;
   const { ports, secrets } = settings;
+  const ownServices = home ? REGION_SERVICES : SERVICE_NAMES;
   const urls = toServiceUrls(ports);
   const environments = toServiceEnvironments(settings);
   const engines = launchEngines(options);
@@ -104,7 +108,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       dataDir: join(dataDir, 'postgres'),
       port: ports.postgres,
       password: secrets.postgresPassword,
-      databases: listDatabases(secrets.databasePasswords),
+      databases: listDatabases(ownServices.filter(isDatabaseService), secrets.databasePasswords),
     }),
   );
   const redis = timed('redis', () =>
@@ -143,12 +147,18 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   const media = launchMedia(options);
   const mediaReady = timed('media', () => media.ready);
 
-  const identityProvider = timed('identity-provider', () =>
-    startIdentityProvider({ parts, port: ports.identityProvider, client: toOidcClient(settings) }),
-  );
-  const mailCatcher = timed('mail-catcher', () =>
-    startMailCatcher({ parts, ports: ports.mailCatcher, dataDir: join(dataDir, 'mails') }),
-  );
+  const startAccount = async (): Promise<LaunchedParts['account']> => {
+    const [identityProvider, mailCatcher] = await Promise.all([
+      timed('identity-provider', () =>
+        startIdentityProvider({ parts, port: ports.identityProvider, client: toOidcClient(settings) }),
+      ),
+      timed('mail-catcher', () =>
+        startMailCatcher({ parts, ports: ports.mailCatcher, dataDir: join(dataDir, 'mails') }),
+      ),
+    ]);
+    return { identityProvider, mailCatcher };
+  };
+  const account = home ? home.account : startAccount();
 
   /** Started as soon as its stores are there; whom it needs to be ready may still be on the way. */
   const launch = async (service: ServiceName): Promise<Part> => {
@@ -176,7 +186,9 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       }),
     );
   };
-  const launched: Record<ServiceName, Promise<Part>> = forEachOf(SERVICE_NAMES, launch);
+  const launched: Record<ServiceName, Promise<Part>> = forEachOf(SERVICE_NAMES, (service) =>
+    home && entryOf(service).scope === 'global' ? Promise.resolve(home.services[service]) : launch(service),
+  );
   // A workspace that was there before has keys, of which the router is told.
   const seed = Promise.all([launched.auth, launched['usage-ledger'], launched['model-router']]).then(() =>
     seedWorkspace({
@@ -187,21 +199,21 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     }),
   );
 
-  const [stores, launchedEngines, launchedMedia, account, models, services] = await Promise.all([
+  const [stores, launchedEngines, launchedMedia, launchedAccount, models, services] = await Promise.all([
     Promise.all([postgres, redis, kafka, s3]),
     ready,
     mediaReady,
-    Promise.all([identityProvider, mailCatcher]),
+    account,
     engines.listed,
     Promise.all(SERVICE_NAMES.map(async (service) => [service, await launched[service]] as const)),
     seed,
   ]);
-  const replicas = await Promise.all(SERVICE_NAMES.flatMap(replicate));
+  const replicas = await Promise.all(ownServices.flatMap(replicate));
   return {
     stores: stores.filter((part) => part !== undefined),
     engines: launchedEngines,
     media: launchedMedia,
-    account: { identityProvider: account[0], mailCatcher: account[1] },
+    account: launchedAccount,
     models,
     services: Object.fromEntries(services) as Record<ServiceName, Part>,
     replicas,
@@ -209,9 +221,9 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
 }
 
 function launchEngines({ parts, plan, settings, say }: LaunchOptions): LaunchingEngines {
-  const { ports, catalogFile, enginesFile, portOf } = settings;
+  const { region, ports, catalogFile, enginesFile, portOf } = settings;
   if (plan.kind === 'simulated') return launchSimulators({ parts, models: plan.models, ports, enginesFile, portOf });
-  return listRealEngines({ engines: plan.engines, catalogFile, enginesFile, say });
+  return listRealEngines({ region, engines: plan.engines, catalogFile, enginesFile, say });
 }
 
 /** Writes the file of media backends, and starts those that are simulated. */
@@ -224,16 +236,16 @@ function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
   const backends = toMediaBackends(models, { ports, dataDir: join(dataDir, 'media-simulators') });
   const start = async (): Promise<LaunchedParts['media']> => {
     if (backends.length === 0) return undefined;
-    const { pid } = await startMediaSimulators(parts, backends);
-    return { pid, backends };
+    const { name, pid } = await startMediaSimulators(parts, backends);
+    return { name, pid, backends };
   };
   return { listed: writeMediaBackendsFile(mediaBackendsFile, backends, { portOf }), ready: start() };
 }
 
-/** The databases of a stack, with the roles that work with them and those that migrate them. */
-function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
+/** The databases of these services, with the roles that work with them and those that migrate them. */
+function listDatabases(services: DatabaseService[], passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
   const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] });
-  return DATABASE_SERVICES.map((service) => {
+  return services.map((service) => {
     const { database } = SERVICES[service];
     return { ...roleOf(database.name), owner: 'owner' in database ? roleOf(database.owner) : undefined };
   });

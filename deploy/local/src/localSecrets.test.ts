@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { isWellFormedApiKey } from '@turnpike/api-keys/apiKey';
+import type { Region } from '@turnpike/config/region';
 import { loadLocalSecrets } from './localSecrets.ts';
 
 let stateDir: string;
-const load = () =>
-  loadLocalSecrets(join(stateDir, 'secrets.json'), { region: 'us', dataDirs: [join(stateDir, 'data')] });
+const load = (region: Region = 'us') =>
+  loadLocalSecrets(join(stateDir, 'secrets.json'), { region, dataDirs: [join(stateDir, 'data')] });
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'turnpike-secrets-'));
 });
@@ -36,6 +37,12 @@ it('says what to do about a file that is damaged', async () => {
   await writeFile(join(stateDir, 'secrets.json'), '{"apiKey":');
 
   await expect(load()).rejects.toThrow(`To start afresh, remove ${stateDir}.`);
+});
+
+it('does not take the secrets of another region', async () => {
+  await load('us');
+
+  await expect(load('eu')).rejects.toThrow('has the secrets of another region than eu. To start afresh');
 });
 
 it('makes the secrets that the file of an earlier version lacks, and keeps them: a key of each service, the secret of a client', async () => {

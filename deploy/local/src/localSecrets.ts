@@ -65,10 +65,11 @@ export async function loadLocalSecrets(
       });
       // The file of an earlier version lacks some of them.
       if (!('internalKeys' in kept && 'oidcClientSecret' in kept)) await writeSecretsFile(file, secrets);
-      return secrets;
+      if (secrets.internalKeys.operator?.startsWith(`${region}/`)) return secrets;
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
     }
+    throw new StackError(`${file} has the secrets of another region than ${region}. ${startAfresh}`);
   }
   if (dataDirs.some((dataDir) => existsSync(dataDir)))
     throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);
@@ -92,11 +93,8 @@ function makeInternalKeys(region: Region): Record<string, string> {
   return Object.fromEntries([...SERVICE_NAMES, 'operator' as const].map(toKey));
 }
 
-/** The settings by which a service signs its calls, and verifies those of others. */
-export const toInternalKeySettings = ({ internalKeys }: Pick<LocalSecrets, 'internalKeys'>, service: ServiceName) => ({
-  INTERNAL_SIGNING_KEY: internalKeys[service] ?? '',
-  INTERNAL_PUBLIC_KEYS: Object.values(internalKeys).map(toPublicKey).join(','),
-});
+/** The setting by which a service verifies calls: the public halves of the keys of all that may call it. */
+export const toPublicKeys = (signingKeys: string[]): string => signingKeys.map(toPublicKey).join(',');
 
 const makeSecret = (): string => randomBytes(32).toString('hex');
 

@@ -2,8 +2,8 @@ import { expect, it } from '@jest/globals';
 import { parseStartArguments } from './parseStartArguments.ts';
 
 it('starts simulated engines on the embedded event log unless told otherwise', () => {
-  expect(parseStartArguments([])).toEqual({ kafka: false, s3: false, engines: [], help: false });
-  expect(parseStartArguments(['--kafka', '--s3'])).toEqual({ kafka: true, s3: true, engines: [], help: false });
+  expect(parseStartArguments([])).toEqual({ regions: ['us'], kafka: false, s3: false, engines: [], help: false });
+  expect(parseStartArguments(['--kafka', '--s3'])).toMatchObject({ kafka: true, s3: true });
 });
 
 it('takes every engine that is named, with or without the /v1 that clients write', () => {
@@ -12,10 +12,12 @@ it('takes every engine that is named, with or without the /v1 that clients write
   expect(parseStartArguments(args).engines).toEqual(['http://10.0.0.1:8000', 'https://gpu.example']);
 });
 
-it.each([['--kakfa'], ['--kafka=yes'], ['--regions=us,eu'], ['us'], ['-x'], ['--engine']])(
+it.each([['--kakfa'], ['--kafka=yes'], ['--region=us'], ['us'], ['-x'], ['--engine']])(
   'refuses %s and lists what there is',
   (argument) => {
-    expect(() => parseStartArguments([argument])).toThrow(/^.*The options are --kafka, --s3, --engine and --help\.$/);
+    expect(() => parseStartArguments([argument])).toThrow(
+      /^.*The options are --regions, --kafka, --s3, --engine and --help\.$/,
+    );
   },
 );
 
@@ -33,4 +35,29 @@ it.each([
   expect(parse).toThrow(`--engine ${reason}`);
   expect(parse).toThrow(/^.*Give --engine http:\/\/host:port\.$/);
   expect(parse).not.toThrow('hunter2');
+});
+
+it.each([
+  ['us,eu', ['us', 'eu']],
+  ['eu,us', ['us', 'eu']],
+  ['eu', ['eu']],
+])('takes the regions %s, us first', (list, regions) => {
+  expect(parseStartArguments(['--regions', list]).regions).toEqual(regions);
+});
+
+it.each([
+  ['mars', '"mars" is no region.'],
+  ['us,mars', '"mars" is no region.'],
+  ['', '"" is no region.'],
+  ['us,', '"" is no region.'],
+  ['eu,eu', '"eu,eu" has one twice.'],
+])('refuses --regions %s in one line that says why', (list, reason) => {
+  expect(() => parseStartArguments([`--regions=${list}`])).toThrow(
+    `--regions takes us and eu, each once, as in --regions us,eu; ${reason}`,
+  );
+});
+
+it('refuses engines of two regions', () => {
+  const args = ['--regions', 'us,eu', '--engine', 'http://10.0.0.1:8000'];
+  expect(() => parseStartArguments(args)).toThrow('--engine needs a single region');
 });

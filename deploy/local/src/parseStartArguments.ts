@@ -1,8 +1,11 @@
 import { parseArgs } from 'node:util';
+import { REGIONS, type Region } from '@turnpike/config/region';
 import { parseEngineUrl } from './engines/engineChoice.ts';
 import { StackError } from './stackError.ts';
 
 export interface StartArguments {
+  /** Regions that run beside each other, `us` first; `us` alone by default. */
+  regions: Region[];
   /** Runs on a real Kafka broker in place of the embedded event log. */
   kafka: boolean;
   /** Keeps objects on a real S3 server in place of a folder. */
@@ -12,11 +15,12 @@ export interface StartArguments {
   help: boolean;
 }
 
-export const START_USAGE = `npm start -- [--kafka] [--s3] [--engine <address>]…
+export const START_USAGE = `npm start -- [--regions us,eu] [--kafka] [--s3] [--engine <address>]…
 
 Starts the whole gateway on this machine: every service, a private Postgres and Redis, simulated engines,
 and a workspace with a key and credit. Ctrl-C stops all of it.
 
+  --regions us,eu              run both regions, each with its own services and stores, and one account layer
   --kafka                      use a real Kafka broker (needs Java and Maven) in place of the embedded event log
   --s3                         keep images, clips and speech on a real S3 server (needs Java and Maven) in place of a
                                folder
@@ -32,15 +36,28 @@ Environment:
 
 /** Reads the arguments of `npm start --`. Throws a `StackError` that lists what there is on anything unknown. */
 export function parseStartArguments(args: string[]): StartArguments {
-  const { engine, ...flags } = parse(args);
-  return { ...flags, engines: engine.map(parseEngineUrl) };
+  const { engine, regions: regionList, ...flags } = parse(args);
+  const [regions, engines] = [parseRegions(regionList), engine.map(parseEngineUrl)];
+  if (engines.length > 0 && regions.length > 1)
+    throw new StackError('--engine needs a single region, because no engine serves two: leave --regions out.');
+  return { ...flags, regions, engines };
 }
 
-function parse(args: string[]): { kafka: boolean; s3: boolean; engine: string[]; help: boolean } {
+function parseRegions(list: string): Region[] {
+  const names = list.split(',');
+  const form = `--regions takes ${REGIONS.join(' and ')}, each once, as in --regions ${REGIONS.join(',')}`;
+  const unknown = names.find((name) => !REGIONS.some((region) => region === name));
+  if (unknown !== undefined) throw new StackError(`${form}; "${unknown.slice(0, 32)}" is no region.`);
+  if (new Set(names).size < names.length) throw new StackError(`${form}; "${list.slice(0, 32)}" has one twice.`);
+  return REGIONS.filter((region) => names.includes(region));
+}
+
+function parse(args: string[]): { regions: string; kafka: boolean; s3: boolean; engine: string[]; help: boolean } {
   try {
     const { values } = parseArgs({
       args,
       options: {
+        regions: { type: 'string', default: 'us' },
         kafka: { type: 'boolean', default: false },
         s3: { type: 'boolean', default: false },
         engine: { type: 'string', multiple: true, default: [] },
@@ -50,7 +67,9 @@ function parse(args: string[]): { kafka: boolean; s3: boolean; engine: string[];
     return values;
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. The options are --kafka, --s3, --engine and --help.`, { cause: error });
+    throw new StackError(`${problem}. The options are --regions, --kafka, --s3, --engine and --help.`, {
+      cause: error,
+    });
   }
 }
 

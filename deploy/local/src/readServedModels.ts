@@ -1,4 +1,5 @@
 import { CatalogFileError, readCatalogFile } from '@turnpike/catalog/readCatalogFile';
+import type { Region } from '@turnpike/config/region';
 import type { CatalogModel, Category } from '@turnpike/internal-api/catalogSnapshot';
 import { StackError } from './stackError.ts';
 
@@ -15,7 +16,7 @@ export interface ServedModels {
  * reads it, since that would go on with its last good version where a person wants to hear of a mistake. Throws a
  * `StackError` naming file, line and reason.
  */
-export async function readServedModels(file: string, region: 'us'): Promise<ServedModels> {
+export async function readServedModels(file: string, region: Region): Promise<ServedModels> {
   try {
     const live = (await readCatalogFile(file, region)).filter(({ state }) => state === 'live');
     return {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import type { GlobalService, RegionService } from '@turnpike/config/services';
 
 interface StackService {
@@ -9,7 +10,7 @@ interface StackService {
   pid: number;
 }
 
-/** How to reach one region of a running stack: what `stack.json` holds, for tests, benchmarks and people's own scripts. */
+/** The addresses of one region of a running stack, for tests, benchmarks and people's own scripts. */
 export interface StackRegion {
   /** Base address for clients. It ends in `/v1`. */
   base_url: string;
@@ -24,7 +25,7 @@ export interface StackRegion {
   media_backends: { id: string; model: string; url: string; admin_url: string }[];
   /** The console host, for browsers with a console token. */
   console_url: string;
-  /** The file of the stack's secrets, for the operator's command line. Only its owner may read it. */
+  /** The file of the region's secrets, for the operator's command line. Only its owner may read it. */
   secrets_file: string;
   /** The superuser's address of the database `postgres`; the services' own are `auth`, `catalog`, `ledger` and `media`. */
   postgres_url: string;
@@ -33,7 +34,8 @@ export interface StackRegion {
   kafka_brokers: string | null;
 }
 
-export interface StackDescription {
+/** The content of `stack.json`: the addresses of a stack with its regions. */
+export interface StackDescription<Name extends Region = 'us'> {
   /** The first of the stack's ports, by which people name it. */
   port_base: number;
   /** The services that all regions have together. */
@@ -47,11 +49,13 @@ export interface StackDescription {
     /** The page and the JSON of the mails. */
     mail_catcher_url: string;
   };
-  regions: { us: StackRegion };
+  /** A second name of the `us` edge, as older clients have it; null where the stack has no `us`. */
+  legacy_base_url: string | null;
+  regions: Record<Name, StackRegion>;
 }
 
 /** Writes the description whole or not at all, for the owner alone: it holds a key. */
-export async function writeStackFile(file: string, stack: StackDescription): Promise<void> {
+export async function writeStackFile(file: string, stack: StackDescription<Region>): Promise<void> {
   const partial = `${file}.partial`;
   await writeFile(partial, `${JSON.stringify(stack, null, 2)}\n`, { mode: 0o600 });
   await rename(partial, file);

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { SERVICE_NAMES } from '@turnpike/config/services';
 import { listLinks, openLinks, type StackLink } from './stackLinks.ts';
 import { toStackPorts } from './stackPorts.ts';
 
@@ -6,7 +7,7 @@ const ports = toStackPorts(10_000, { simulatedModels: 2, mediaModels: 1 });
 const describe = ({ from, to }: StackLink): string => `${from} to ${to}`;
 
 it('knows every way by which a service reaches another process', () => {
-  const links = listLinks(ports, { kafka: true, s3: true });
+  const links = listLinks(ports, { services: SERVICE_NAMES, kafka: true, s3: true });
   expect(new Set(links.map(describe))).toEqual(
     new Set([
       ...['redis', 'auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'].map((to) => `edge to ${to}`),
@@ -27,11 +28,13 @@ it('knows every way by which a service reaches another process', () => {
 });
 
 it('has no link to a broker where there is none', () => {
-  expect(listLinks(ports, { kafka: false, s3: false }).some(({ to }) => to === 'kafka')).toBe(false);
+  expect(listLinks(ports, { services: SERVICE_NAMES, kafka: false, s3: false }).some(({ to }) => to === 'kafka')).toBe(
+    false,
+  );
 });
 
 it('says by which port a service reaches another, one for each that asks', async () => {
-  const links = listLinks(ports, { kafka: false, s3: false });
+  const links = listLinks(ports, { services: SERVICE_NAMES, kafka: false, s3: false });
   const portOf = await openLinks(links, async (link) => 40_000 + links.indexOf(link));
   const ways = links.map(({ from, port }) => portOf(from, port));
   expect(ways).toEqual(links.map((_link, index) => 40_000 + index));

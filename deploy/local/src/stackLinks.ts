@@ -3,7 +3,6 @@ import {
   type GlobalService,
   type InternalService,
   isEventLogService,
-  SERVICE_NAMES,
   type ServiceName,
 } from '@turnpike/config/services';
 import type { StackPorts } from './stackPorts.ts';
@@ -43,10 +42,13 @@ export interface LinkReplica {
 export type OpenLink = (link: StackLink) => Promise<number>;
 
 /**
- * Every connection between two processes of a stack, but for those to the identity provider: its one address is the
+ * Every connection of these services to other processes, but for those to the identity provider: its one address is the
  * issuer, which browsers use too.
  */
-export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3: boolean }): StackLink[] {
+export function listLinks(
+  ports: StackPorts,
+  { services, kafka, s3 }: { services: readonly ServiceName[]; kafka: boolean; s3: boolean },
+): StackLink[] {
   const toService = (to: InternalService | GlobalService, listener: 'port' | 'internalPort') => ({
     to,
     port: ports.services[to][listener],
@@ -70,7 +72,7 @@ export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3
       ...(s3 && entry.objects ? [{ to: 's3' as const, port: ports.s3 }] : []),
     ];
   };
-  return SERVICE_NAMES.flatMap((from) => listTargets(from).map((target) => ({ from, ...target })));
+  return services.flatMap((from) => listTargets(from).map((target) => ({ from, ...target })));
 }
 
 /** Every process of a service, by one of its listeners. */

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { listPorts, toStackPorts } from './stackPorts.ts';
+import { listPorts, PORTS_PER_REGION, toStackPorts, withAccountOf } from './stackPorts.ts';
 
 it('gives every listener of a stack its own port, all within a hundred of the first', () => {
   const ports = listPorts(toStackPorts(8080, { simulatedModels: 6, mediaModels: 5 }), {
@@ -16,5 +16,21 @@ it('gives both replicas of a model a port, those of one simulator in a row', () 
   expect(toStackPorts(8080, { simulatedModels: 3, mediaModels: 0 }).engines).toEqual([
     [8108, 8109, 8110],
     [8111, 8112, 8113],
+  ]);
+});
+
+it('gives a second region ports of its own, but for what all regions share', () => {
+  const models = { simulatedModels: 6, mediaModels: 5 };
+  const home = toStackPorts(8080, models);
+  const further = withAccountOf(home, toStackPorts(8080 + PORTS_PER_REGION, models));
+  const [first, second] = [home, further].map((ports) => listPorts(ports, { kafka: true, s3: true }));
+
+  const taken = new Set(first?.map(({ port }) => port));
+  expect(second?.filter(({ port }) => taken.has(port)).map(({ part }) => part)).toEqual([
+    'control-plane',
+    "control-plane's internal listener",
+    'identity-provider',
+    'mail-catcher',
+    "mail-catcher's mail server",
   ]);
 });

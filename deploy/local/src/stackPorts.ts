@@ -2,10 +2,13 @@ import {
   EVENT_LOG_SERVICES,
   type EventLogService,
   forEachOf,
+  GLOBAL_SERVICES,
   SERVICE_NAMES,
   type ServiceName,
 } from '@turnpike/config/services';
 
+/** Distance between the first ports of two regions. */
+export const PORTS_PER_REGION = 100;
 /** Simulator processes. Each hosts every model, so that a model has two replicas and one can fail. */
 export const SIMULATORS = 2;
 /** Simulated backends of each media model, so that one can fail. One process has them all. */
@@ -66,7 +69,7 @@ export interface StackPorts {
   media: MediaPorts[][];
 }
 
-/** Every port of a stack, by its distance from the first one, so that stacks with other first ports live side by side. */
+/** Every port of a region, by its distance from the first one, so that regions and stacks run side by side. */
 export function toStackPorts(
   portBase: number,
   {
@@ -114,6 +117,15 @@ export function toStackPorts(
     media: Array.from({ length: mediaModels }, (_, model) => mediaFrom(firstOfMedia + 2 * MEDIA_REPLICAS * model)),
   };
 }
+
+/** The ports of a region that shares the account layer with the one of `home`. */
+export const withAccountOf = (home: StackPorts, ports: StackPorts): StackPorts => ({
+  ...ports,
+  services: { ...ports.services, ...forEachOf(GLOBAL_SERVICES, (service) => home.services[service]) },
+  replicas: { ...ports.replicas, ...forEachOf(GLOBAL_SERVICES, (service) => home.replicas[service]) },
+  identityProvider: home.identityProvider,
+  mailCatcher: home.mailCatcher,
+});
 
 /** What will listen on each port, to name it when it is taken. */
 export function listPorts(

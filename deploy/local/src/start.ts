@@ -14,7 +14,7 @@ const ONE_CTRL_C_MS = 1_000;
 
 /** `npm start`: runs the whole gateway on this machine until it is told to stop. */
 async function main(): Promise<number> {
-  const { kafka, s3, engines, help } = parseStartArguments(process.argv.slice(2));
+  const { regions, kafka, s3, engines, help } = parseStartArguments(process.argv.slice(2));
   if (help) {
     print(START_USAGE);
     return 0;
@@ -23,12 +23,13 @@ async function main(): Promise<number> {
   const stateDir = join(repositoryRoot, '.turnpike', String(portBase));
   const told = untilToldToStop();
 
-  print(heading(`Turnpike, region us, ports from ${portBase}`));
+  print(heading(`Turnpike, region ${regions.join(' and ')}, ports from ${portBase}`));
   const startedAt = performance.now();
   const running = await startStack({
     portBase,
     stateDir,
     link: join(repositoryRoot, '.turnpike', 'stack.json'),
+    regions,
     kafka,
     s3,
     engines,

@@ -1,27 +1,33 @@
 import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
-import { DATABASE_SERVICES } from '@turnpike/config/services';
+import {
+  DATABASE_SERVICES,
+  GLOBAL_SERVICES,
+  REGION_DATABASE_SERVICES,
+  REGION_SERVICES,
+  SERVICE_NAMES,
+} from '@turnpike/config/services';
 import { buildDashboard } from '@turnpike/dashboard/buildDashboard';
-import { describeStack } from './describeStack.ts';
+import { describeStack, type LaunchedRegion } from './describeStack.ts';
 import { countSimulated, planEngines } from './engines/planEngines.ts';
 import { findBusyPort } from './findBusyPort.ts';
 import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } from './launchParts.ts';
 import { type ListedModel, listModels } from './listModels.ts';
-import { loadLocalSecrets } from './localSecrets.ts';
+import { type LocalSecrets, loadLocalSecrets, toPublicKeys } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
 import { migrateDatabase } from './parts/migrateDatabase.ts';
 import { setLogsAside } from './process/setLogsAside.ts';
 import { type Part, type PartEnd, type Parts, startParts, toPartEndText } from './process/startParts.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
-import { linkStackFile, type StackDescription, writeStackFile } from './stackFile.ts';
+import { linkStackFile, type StackDescription, type StackRegion, writeStackFile } from './stackFile.ts';
 import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
 import { takeStackLock } from './stackLock.ts';
-import { listPorts, toStackPorts } from './stackPorts.ts';
+import { listPorts, PORTS_PER_REGION, toStackPorts, withAccountOf } from './stackPorts.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureFfmpeg, ensureRedisServer } from './tools/installDebianPackages.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
-import { type ServiceSettings, toMigrationEnvironment } from './toServiceEnvironments.ts';
+import { type ServiceSettings, type StackSettings, toMigrationEnvironment } from './toServiceEnvironments.ts';
 import { waitFor } from './waitFor.ts';
 
 /** How long the ports of a stack whose launcher was killed may stay taken: its reaper is ending the parts. */
@@ -30,9 +36,11 @@ const MODELS_TIMEOUT_MS = 20_000;
 /** A client may list the models 120 times a minute. */
 const MODELS_INTERVAL_MS = 250;
 
-export interface StackOptions {
+export interface StackOptions<Name extends Region = 'us'> {
   /** First of the stack's ports. */
   portBase: number;
+  /** The regions, each with its own services and stores; `us` alone where it is not given. The first has the account layer. */
+  regions?: Name[];
   /** Folder of everything the stack keeps: data, secrets, logs. */
   stateDir: string;
   /** A symbolic link that leads to the description of the stack that started last, as long as one runs. */
@@ -41,12 +49,10 @@ export interface StackOptions {
   kafka: boolean;
   /** Whether objects are kept by a real S3 server, in place of a folder. */
   s3?: boolean;
-  /** Addresses of real engines, whose models become the region's. Where none is given those of the catalog are simulated. */
+  /** Addresses of real engines, whose models become those of a single region. Where none is given those of the catalog are simulated. */
   engines?: string[];
-  /** The region's models, simulated but for media models; the repository's catalog of region `us` where it is not given. */
+  /** The first region's models, simulated but for media models; the repository's catalog of the region where it is not given. */
   catalogFile?: string;
-  /** The region of its services, `us` where it is not given. Its description lists any region as `us` so far. */
-  region?: Region;
   /** How much the services log, and where they send traces; their defaults where it is not given. */
   observation?: Observation;
   /** Variables of single services, in place of what the stack gives them: tests shorten deadlines. */
@@ -66,11 +72,19 @@ export interface StackOptions {
   onPartEnd?: (end: PartEnd) => void;
 }
 
-export interface RunningStack {
-  stack: StackDescription;
+/** A region that runs. */
+export interface RunningRegion {
   parts: LaunchedParts;
+  /** The models in the list that clients get. */
   models: ListedModel[];
-  /** Every edge process, by the listener that clients use. */
+}
+
+export interface RunningStack<Name extends Region = 'us'> {
+  stack: StackDescription<Name>;
+  /** The parts of the first region, and those that all regions share. */
+  parts: LaunchedParts;
+  regions: Record<Name, RunningRegion>;
+  /** Every edge process of the first region, by the listener that clients use. */
   edges: LinkReplica[];
   /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
   restart(part: string, env?: Record<string, string>): Promise<Part>;
@@ -86,11 +100,11 @@ export interface RunningStack {
 }
 
 /**
- * Starts a whole region on this machine and resolves when a client's call would be answered; `stack.json` in the state
+ * Starts whole regions on this machine and resolves when a client's call would be answered in each; `stack.json` in the state
  * directory then says how to reach it. Throws a `StackError` that says what to do if anything is in the way, or if a part
  * does not come up, and leaves nothing running.
  */
-export async function startStack(options: StackOptions): Promise<RunningStack> {
+export async function startStack<Name extends Region = 'us'>(options: StackOptions<Name>): Promise<RunningStack<Name>> {
   const lock = await takeStackLock(options.stateDir, { portBase: options.portBase });
   try {
     const launch = await prepareLaunch(options, { portsTimeoutMs: lock.wasAbandoned ? ABANDONED_PORTS_TIMEOUT_MS : 0 });
@@ -108,62 +122,109 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   }
 }
 
-type Launch = Pick<LaunchOptions, 'plan' | 'settings' | 'root' | 'dataDir' | 'kafkaJarDir' | 's3JarDir'>;
+type RegionLaunch = Pick<LaunchOptions, 'plan' | 'settings' | 'root' | 'dataDir' | 'kafkaJarDir' | 's3JarDir'>;
+type RegionPlan = Pick<RegionLaunch, 'plan'> & Pick<StackSettings, 'region' | 'ports'>;
 
 /** What a stack keeps, by the event log and the object store that it runs with. */
 const DATA_KINDS = ['embedded', 'kafka', 'embedded-s3', 'kafka-s3'] as const;
 type DataKind = (typeof DATA_KINDS)[number];
 
-/** Everything that can be in the way is looked at before anything is started. */
-async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsTimeoutMs: number }): Promise<Launch> {
-  const { portBase, stateDir, kafka, s3 = false, signal, say = () => undefined } = options;
-  const plan = await planEngines({ engines: options.engines ?? [], catalogFile: options.catalogFile, signal });
-  const ports = toStackPorts(portBase, { ...countSimulated(plan), replicas: options.replicas });
-  const entries = listPorts(ports, { kafka, s3 });
-  const areFree = async () => ((await findBusyPort(entries)) ? undefined : true);
-  if (!(await waitFor(areFree, { timeoutMs: portsTimeoutMs }))) {
-    const busy = await findBusyPort(entries);
-    throw new StackError(
-      `Port ${busy?.port}, for ${busy?.part}, is in use by another process. Stop that, or choose other ports: PORT_BASE=${portBase + 100} npm start`,
-    );
-  }
+/** Looks at everything that can be in the way before anything is started. The first region has the account layer. */
+async function prepareLaunch(
+  options: StackOptions<Region>,
+  { portsTimeoutMs }: { portsTimeoutMs: number },
+): Promise<RegionLaunch[]> {
+  const { stateDir, kafka, s3 = false, root = repositoryRoot, say = () => undefined } = options;
+  const planned = await planRegions(options);
+  await untilPortsFree(planned, options, portsTimeoutMs);
   await ensureRedisServer(say);
   await ensureFfmpeg(say);
   await buildDashboard(say);
   const kafkaJarDir = kafka ? await ensureJars('kafka', say) : undefined;
   const s3JarDir = s3 ? await ensureJars('s3proxy', say) : undefined;
-  const secretsFile = join(stateDir, 'secrets.json');
-  const region = options.region ?? 'us';
-  const secrets = await loadLocalSecrets(secretsFile, {
-    region,
-    dataDirs: DATA_KINDS.map((kind) => join(stateDir, `data-${kind}`)),
-  });
   // The ledger has read each of the two event logs up to some offset that means nothing in the other, and a job's objects are in one
   // of the two stores.
   const kind: DataKind = `${kafka ? 'kafka' : 'embedded'}${s3 ? '-s3' : ''}`;
-  const dataDir = join(stateDir, `data-${kind}`);
-  const settings = {
-    region,
-    ports,
-    secrets,
-    secretsFile,
-    catalogFile: plan.kind === 'simulated' ? plan.catalogFile : join(stateDir, 'engine-catalog.json'),
-    enginesFile: join(stateDir, 'engines.json'),
-    mediaBackendsFile: join(stateDir, 'media-backends.json'),
-    dataDir,
-    s3,
-    kafkaBrokers: kafka ? `127.0.0.1:${ports.kafka}` : undefined,
-    observation: options.observation ?? {},
-    serviceSettings: options.serviceSettings ?? {},
-    portOf: await openLinks(listLinks(ports, { kafka, s3 }), options.openLink ?? (async ({ port }) => port)),
-  };
-  const { root = repositoryRoot } = options;
-  return { plan, settings, root, dataDir, kafkaJarDir, s3JarDir };
+  const prepared = await Promise.all(
+    planned.map(async (plan, index) => {
+      const folder = index === 0 ? stateDir : join(stateDir, plan.region);
+      const secretsFile = join(folder, 'secrets.json');
+      const dataDirs = DATA_KINDS.map((each) => join(folder, `data-${each}`));
+      const secrets = await loadLocalSecrets(secretsFile, { region: plan.region, dataDirs });
+      return { ...plan, folder, secretsFile, secrets };
+    }),
+  );
+  const isGlobal = (key: string): boolean => key.startsWith('global/');
+  const globalKeys = Object.values(prepared[0]?.secrets.internalKeys ?? {}).filter(isGlobal);
+  const keysOf = ({ secrets }: { secrets: LocalSecrets }): string[] =>
+    Object.values(secrets.internalKeys).filter((key) => !isGlobal(key));
+
+  return Promise.all(
+    prepared.map(async ({ region, plan, ports, folder, secretsFile, secrets }, index) => {
+      const dataDir = join(folder, `data-${kind}`);
+      const services = index === 0 ? SERVICE_NAMES : REGION_SERVICES;
+      const settings = {
+        region,
+        ports,
+        secrets,
+        secretsFile,
+        publicKeys: {
+          region: toPublicKeys([...keysOf({ secrets }), ...globalKeys]),
+          global: toPublicKeys([...prepared.flatMap(keysOf), ...globalKeys]),
+        },
+        catalogFile: plan.kind === 'simulated' ? plan.catalogFile : join(folder, 'engine-catalog.json'),
+        enginesFile: join(folder, 'engines.json'),
+        mediaBackendsFile: join(folder, 'media-backends.json'),
+        dataDir,
+        s3,
+        kafkaBrokers: kafka ? `127.0.0.1:${ports.kafka}` : undefined,
+        observation: options.observation ?? {},
+        serviceSettings: options.serviceSettings ?? {},
+        portOf: await openLinks(
+          listLinks(ports, { services, kafka, s3 }),
+          options.openLink ?? (async ({ port }) => port),
+        ),
+      };
+      return { plan, settings, root, dataDir, kafkaJarDir, s3JarDir };
+    }),
+  );
 }
 
-async function runLaunch(options: StackOptions, launch: Launch): Promise<RunningStack> {
+/** The models and the ports of each region. */
+async function planRegions(options: StackOptions<Region>): Promise<RegionPlan[]> {
+  const { portBase, engines = [], catalogFile, replicas, signal, regions = ['us'] } = options;
+  const planned: RegionPlan[] = [];
+  for (const region of regions) {
+    const [home] = planned;
+    const plan = await planEngines({ region, engines, catalogFile: home ? undefined : catalogFile, signal });
+    const firstPort = portBase + PORTS_PER_REGION * planned.length;
+    const ports = toStackPorts(firstPort, { ...countSimulated(plan), replicas });
+    planned.push({ region, plan, ports: home ? withAccountOf(home.ports, ports) : ports });
+  }
+  return planned;
+}
+
+/** Throws a `StackError` that names a port and its part if the port is still taken after this time. */
+async function untilPortsFree(
+  planned: RegionPlan[],
+  { portBase, kafka, s3 = false }: StackOptions<Region>,
+  timeoutMs: number,
+): Promise<void> {
+  // Regions share some ports.
+  const byPort = new Map(planned.flatMap(({ ports }) => listPorts(ports, { kafka, s3 }).map((it) => [it.port, it])));
+  const entries = [...byPort.values()];
+  const areFree = async () => ((await findBusyPort(entries)) ? undefined : true);
+  if (await waitFor(areFree, { timeoutMs })) return;
+  const busy = await findBusyPort(entries);
+  const next = portBase + PORTS_PER_REGION * planned.length;
+  throw new StackError(
+    `Port ${busy?.port}, for ${busy?.part}, is in use by another process. Stop that, or choose other ports: PORT_BASE=${next} npm start`,
+  );
+}
+
+async function runLaunch(options: StackOptions<Region>, launches: RegionLaunch[]): Promise<RunningStack<Region>> {
   const ignore = () => undefined;
-  const { stateDir, link, signal, onProgress = ignore, onPartEnd = ignore, say = ignore } = options;
+  const { stateDir, link, signal, onPartEnd = ignore } = options;
   const failure = new AbortController();
   const endSignal = signal ? AbortSignal.any([signal, failure.signal]) : failure.signal;
   let isUp = false;
@@ -177,10 +238,13 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
     onUnexpectedEnd: (end) => (isUp ? onPartEnd(end) : failure.abort(new StackError(toPartEndText(end)))),
   });
   try {
-    const launched = await launchParts({ ...launch, parts, onProgress, say });
-    const stack = describeStack(launch.settings, launched);
-    const ofMedia = new Set(launched.media?.backends.map(({ model }) => model));
-    const models = await untilModelsReady(stack, launched.models.length + ofMedia.size, endSignal);
+    const launched = await launchRegions(options, launches, parts);
+    const [home] = launched;
+    if (!home) throw new StackError('A stack has at least one region.');
+    const stack = describeStack(home, launched);
+    const models = await Promise.all(
+      launched.map((region) => untilModelsReady(stack.regions[region.settings.region], region.launched, endSignal)),
+    );
     const stackFile = join(stateDir, 'stack.json');
     parts.removeAtEnd(stackFile);
     await writeStackFile(stackFile, stack);
@@ -190,17 +254,21 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
     }
     endSignal.throwIfAborted();
     isUp = true;
-    const edges = listReplicas(launch.settings.ports, 'edge', 'port');
     return {
       stack,
-      parts: launched,
-      models,
-      edges,
+      parts: home.launched,
+      regions: Object.fromEntries(
+        launched.map(({ settings, launched: own }, index) => [
+          settings.region,
+          { parts: own, models: models[index] ?? [] },
+        ]),
+      ) as RunningStack<Region>['regions'],
+      edges: listReplicas(home.settings.ports, 'edge', 'port'),
       restart: parts.restart,
       async migrate() {
-        const { settings, root } = launch;
-        for (const service of DATABASE_SERVICES)
-          await migrateDatabase(parts, service, { env: toMigrationEnvironment(service, settings), root });
+        for (const { settings, root } of launches)
+          for (const service of settings === home.settings ? DATABASE_SERVICES : REGION_DATABASE_SERVICES)
+            await migrateDatabase(parts, service, { env: toMigrationEnvironment(service, settings), root });
       },
       startLike: parts.startLike,
       stop: parts.stop,
@@ -211,13 +279,42 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
   }
 }
 
-/** Waits until a client sees every model ready: the last thing to come, through edge, catalog, router and engines. */
+/** The parts that all regions share, beside `GLOBAL_SERVICES`. */
+const SHARED_PARTS: readonly string[] = [...GLOBAL_SERVICES, 'identity-provider', 'mail-catcher'];
+
+/**
+ * Starts the regions one after the other, as two at once are slow to become ready on two cores. Where there are several, the name of a
+ * region begins the names of its own parts.
+ */
+async function launchRegions(
+  { onProgress = () => undefined, say = () => undefined }: StackOptions<Region>,
+  launches: RegionLaunch[],
+  parts: Parts,
+): Promise<LaunchedRegion[]> {
+  const launched: LaunchedRegion[] = [];
+  for (const launch of launches) {
+    const { region } = launch.settings;
+    const nameOf = (part: string) =>
+      launches.length === 1 || SHARED_PARTS.includes(part) ? part : `${region}-${part}`;
+    const own = await launchParts({
+      ...launch,
+      parts: { ...parts, start: (command) => parts.start({ ...command, name: nameOf(command.name) }) },
+      home: launched[0]?.launched,
+      onProgress: ({ part, tookMs }) => onProgress({ part: nameOf(part), tookMs }),
+      say,
+    });
+    launched.push({ settings: launch.settings, launched: own });
+  }
+  return launched;
+}
+
+/** Waits until a client of a region sees every model ready: the last thing to come, through edge, catalog, router and engines. */
 async function untilModelsReady(
-  { regions }: StackDescription,
-  modelCount: number,
+  { base_url: baseUrl, api_key: apiKey }: StackRegion,
+  { models: ofText, media }: LaunchedParts,
   signal: AbortSignal,
 ): Promise<ListedModel[]> {
-  const { base_url: baseUrl, api_key: apiKey } = regions.us;
+  const modelCount = ofText.length + new Set(media?.backends.map(({ model }) => model)).size;
   const models = await waitFor(
     async () => {
       const listed = await listModels(baseUrl, apiKey).catch(() => undefined);

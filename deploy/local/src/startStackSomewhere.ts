@@ -1,28 +1,37 @@
 import { createServer } from 'node:net';
+import type { Region } from '@turnpike/config/region';
 import { StackError } from './stackError.ts';
+import { PORTS_PER_REGION } from './stackPorts.ts';
 import { type RunningStack, type StackOptions, startStack } from './startStack.ts';
 
 /** Below the ports that the system gives to clients, and below those that tests of the launcher itself choose. */
 const FIRST_BASE = 12_000;
 const LAST_BASE = 25_000;
-const PORTS_PER_STACK = 100;
 const ATTEMPTS = 20;
 
 /**
  * `startStack` on ports of its own choice. Others choose at the same time, and most ports are taken only seconds later:
- * so a range is claimed by its last port, which no part uses, for as long as the stack runs.
+ * so the range of each region is claimed by its last port, which no part uses, for as long as the stack runs.
  */
-export async function startStackSomewhere(options: Omit<StackOptions, 'portBase'>): Promise<RunningStack> {
+export async function startStackSomewhere<Name extends Region = 'us'>(
+  options: Omit<StackOptions<Name>, 'portBase'>,
+): Promise<RunningStack<Name>> {
+  const ranges = options.regions?.length ?? 1;
   for (let attempt = 1; ; attempt += 1) {
-    const slots = (LAST_BASE - FIRST_BASE) / PORTS_PER_STACK;
-    const portBase = FIRST_BASE + PORTS_PER_STACK * Math.floor(Math.random() * slots);
-    const giveBack = await claimPort(portBase + PORTS_PER_STACK - 1);
+    const slots = (LAST_BASE - FIRST_BASE) / PORTS_PER_REGION - ranges + 1;
+    const portBase = FIRST_BASE + PORTS_PER_REGION * Math.floor(Math.random() * slots);
+    const lastPorts = Array.from({ length: ranges }, (_, index) => portBase + PORTS_PER_REGION * (index + 1) - 1);
+    const claims = await Promise.all(lastPorts.map(claimPort));
+    const giveBack = () => {
+      for (const claim of claims) claim?.();
+    };
     try {
-      if (!giveBack) throw new StackError(`The ports from ${portBase} on are in use by another stack.`);
+      if (claims.includes(undefined))
+        throw new StackError(`The ports from ${portBase} on are in use by another stack.`);
       const running = await startStack({ ...options, portBase });
       return { ...running, stop: (hurry) => running.stop(hurry).finally(giveBack) };
     } catch (error) {
-      giveBack?.();
+      giveBack();
       const isPortTaken = error instanceof StackError && error.message.includes('in use');
       if (!isPortTaken || attempt === ATTEMPTS) throw error;
     }

@@ -10,7 +10,7 @@ import {
   SERVICES,
   type ServiceName,
 } from '@turnpike/config/services';
-import { type DatabaseRole, type LocalSecrets, toInternalKeySettings } from './localSecrets.ts';
+import type { DatabaseRole, LocalSecrets } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
 import type { MigrationEnvironment } from './parts/migrateDatabase.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
@@ -22,10 +22,13 @@ export type ServiceSettings = Partial<Record<ServiceName, Record<string, string>
 /** The port by which a service reaches another part's port. */
 export type PortOf = (from: ServiceName, port: number) => number;
 
+/** The settings of one region of a stack. */
 export interface StackSettings {
   region: Region;
   ports: StackPorts;
   secrets: LocalSecrets;
+  /** Verify the calls that services of either scope get: `INTERNAL_PUBLIC_KEYS`. */
+  publicKeys: Record<'region' | 'global', string>;
   /** Where they are kept. */
   secretsFile: string;
   catalogFile: string;
@@ -164,13 +167,14 @@ function toObjectStoreVariables({ s3, dataDir, ports, secrets, portOf }: StackSe
 
 /** Every variable that each service reads, apart from those whose default is right on a laptop. */
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
-  const { region, ports, secrets, observation, serviceSettings } = settings;
+  const { region, ports, secrets, publicKeys, observation, serviceSettings } = settings;
   return forEachOf(SERVICE_NAMES, (service) => ({
     ...(entryOf(service).scope === 'region' && { REGION: region }),
     LISTEN_HOST: '127.0.0.1',
     PORT: String(ports.services[service].port),
     INTERNAL_PORT: String(ports.services[service].internalPort),
-    ...toInternalKeySettings(secrets, service),
+    INTERNAL_SIGNING_KEY: secrets.internalKeys[service] ?? '',
+    INTERNAL_PUBLIC_KEYS: publicKeys[entryOf(service).scope],
     // No load balancer has to notice, and nobody likes to wait for the end.
     DRAIN_SETTLE_MS: '0',
     ...observation,

@@ -7,10 +7,10 @@ import { runStart } from './startCommand.ts';
 
 // parseStartArguments.test.ts and parsePortBase.test.ts have the other wrong ones.
 it('refuses an option that it does not have, and lists what there is', async () => {
-  const start = runStart(['--regions=us,eu'], {});
+  const start = runStart(['--region=us'], {});
 
   expect(await start.exited).toBe(1);
-  expect(start.output()).toMatch(/^.*The options are --kafka, --s3, --engine and --help\.\n$/);
+  expect(start.output()).toMatch(/^.*The options are --regions, --kafka, --s3, --engine and --help\.\n$/);
 });
 
 it('refuses a PORT_BASE that is no port in one line', async () => {

@@ -12,11 +12,11 @@ import { type RecordingEngine, startRecordingEngine } from '../support/startReco
 const EU_CATALOG = join(import.meta.dirname, '../../../deploy/catalog/eu/catalog.yaml');
 
 let engine: RecordingEngine;
-let eu: TestStack;
+let eu: TestStack<'eu'>;
 beforeAll(async () => {
   engine = await startRecordingEngine([MODEL]);
   eu = await startTestStack({
-    region: 'eu',
+    regions: ['eu'],
     kafka: false,
     engines: [engine.url],
     serviceSettings: { catalog: { CATALOG_FILE: EU_CATALOG } },
@@ -27,7 +27,7 @@ afterAll(async () => {
   await engine?.stop();
 }, 60_000);
 
-const clientOf = ({ baseUrl, apiKey }: TestStack) => createClient(baseUrl, apiKey);
+const clientOf = ({ baseUrl, apiKey }: Pick<TestStack, 'baseUrl' | 'apiKey'>) => createClient(baseUrl, apiKey);
 const aChat = (model = MODEL) => ({ model, messages: [{ role: 'user', content: 'hi' }] });
 const LOOK_UP = '/svc/usage/request/01890000-0000-7000-8000-000000000000';
 
@@ -49,7 +49,7 @@ row('regions.wrong-region-key.all', async () => {
   for (const path of ['/svc/key', LOOK_UP]) expect((await stranger.get(path)).status).toBe(401);
 });
 
-const listOf = async (stack: TestStack): Promise<string[]> =>
+const listOf = async (stack: Pick<TestStack, 'baseUrl' | 'apiKey'>): Promise<string[]> =>
   ((await clientOf(stack).get('/models')).body as { data: { id: string }[] }).data.map(({ id }) => id);
 
 row('regions.own-list', async () => {

@@ -26,8 +26,8 @@ export function launchSimulators({ parts, models, ports, enginesFile, portOf }: 
   );
   const start = async (enginePorts: number[], simulator: number): Promise<LaunchedEngine> => {
     const adminPort = ports.simulatorAdmins[simulator] ?? 0;
-    const name = `engines-${simulator + 1}`;
-    const { pid } = await startSimulator({ parts, name, models, ports: enginePorts, adminPort });
+    const part = `engines-${simulator + 1}`;
+    const { name, pid } = await startSimulator({ parts, name: part, models, ports: enginePorts, adminPort });
     return { name, urls: enginePorts.map(toUrl), adminUrl: toUrl(adminPort), pid };
   };
   return {

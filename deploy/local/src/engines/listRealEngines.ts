@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import { readServedModels } from '../readServedModels.ts';
 import type { DiscoveredModel } from './discoverModels.ts';
 import type { LaunchingEngines } from './launchedEngine.ts';
@@ -8,6 +9,7 @@ import type { PlannedEngine } from './planEngines.ts';
 import { ASSUMED_CONTEXT_LENGTH, toEngineCatalog } from './toEngineCatalog.ts';
 
 interface RealEnginesOptions {
+  region: Region;
   engines: PlannedEngine[];
   /** Both are written. */
   catalogFile: string;
@@ -21,16 +23,16 @@ export function listRealEngines(options: RealEnginesOptions): LaunchingEngines {
   const engines = options.engines.map(({ url }, index) => ({ name: `engine-${index + 1}`, urls: [url], pid: null }));
   const list = async () => {
     await writeFiles(options);
-    return (await readServedModels(options.catalogFile, 'us')).models;
+    return (await readServedModels(options.catalogFile, options.region)).models;
   };
   return { ready: Promise.resolve(engines), listed: list() };
 }
 
-async function writeFiles({ engines, catalogFile, enginesFile, say }: RealEnginesOptions) {
+async function writeFiles({ region, engines, catalogFile, enginesFile, say }: RealEnginesOptions) {
   const today = new Date().toISOString().slice(0, 10);
   const { fileText, idOf } = toEngineCatalog(
     engines.flatMap(({ models }) => models),
-    today,
+    { region, today },
   );
   const toId = ({ servedName }: DiscoveredModel): string => idOf.get(servedName) ?? servedName;
   const entries = engines.flatMap(({ url, models: [first] }, index) =>

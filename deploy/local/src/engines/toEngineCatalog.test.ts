@@ -23,7 +23,7 @@ const aModel = (model: Partial<DiscoveredModel>): DiscoveredModel => ({
 /** As the catalog service reads it. */
 async function read(...models: DiscoveredModel[]) {
   const file = join(folder, 'catalog.json');
-  await writeFile(file, toEngineCatalog(models, '2026-02-03').fileText);
+  await writeFile(file, toEngineCatalog(models, { region: 'us', today: '2026-02-03' }).fileText);
   return readCatalogFile(file, 'us');
 }
 

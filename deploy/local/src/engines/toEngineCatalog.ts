@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { DiscoveredModel } from './discoverModels.ts';
 import { nameModels } from './nameModels.ts';
 
@@ -37,7 +38,10 @@ export interface EngineCatalog {
 }
 
 /** The catalog of what real engines serve, one entry a model, whatever number of them serves it. `today` as YYYY-MM-DD. */
-export function toEngineCatalog(discovered: DiscoveredModel[], today: string): EngineCatalog {
+export function toEngineCatalog(
+  discovered: DiscoveredModel[],
+  { region, today }: { region: Region; today: string },
+): EngineCatalog {
   const byName = Map.groupBy(discovered, ({ servedName }) => servedName);
   const idOf = nameModels([...byName.keys()]);
   const models = [...byName].map(([servedName, replicas]) => {
@@ -55,7 +59,7 @@ export function toEngineCatalog(discovered: DiscoveredModel[], today: string): E
       // Leaves the other half to a prompt, also where the engine cannot count one.
       max_output_length: Math.ceil(contextLength / 2),
       pricing: MADE_UP_PRICING,
-      clearance: ['us'],
+      clearance: [region],
       supported_features: first?.features.filter((feature) =>
         others.every(({ features }) => features.includes(feature)),
       ),
@@ -67,5 +71,5 @@ export function toEngineCatalog(discovered: DiscoveredModel[], today: string): E
       ...(first?.category === 'embeddings' && EMBEDDING),
     };
   });
-  return { fileText: `${JSON.stringify({ region: 'us', models }, null, 2)}\n`, idOf };
+  return { fileText: `${JSON.stringify({ region, models }, null, 2)}\n`, idOf };
 }

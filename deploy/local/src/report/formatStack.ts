@@ -1,11 +1,14 @@
 import { relative } from 'node:path';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGIONS, type Region } from '@turnpike/config/region';
+import { GLOBAL_SERVICES, REGION_SERVICES } from '@turnpike/config/services';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { parsePrice } from '@turnpike/money/price';
+import type { LaunchedParts } from '../launchParts.ts';
 import type { ListedModel } from '../listModels.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { SEEDED_CREDIT_USD } from '../seedWorkspace.ts';
-import type { RunningStack } from '../startStack.ts';
+import type { StackDescription, StackRegion } from '../stackFile.ts';
+import type { RunningRegion, RunningStack } from '../startStack.ts';
 
 /** Stands for the price of what a model never does. */
 const NOT_APPLICABLE = '–';
@@ -16,60 +19,88 @@ export interface ReportOptions {
   heading: (text: string) => string;
 }
 
+/** A region with its addresses. */
+type ShownRegion = RunningRegion & { region: StackRegion };
+
 /** What a person who has just started a stack wants to know: what runs, what can be called, how to try it, how to end it. */
-export function formatStack(running: RunningStack, { stateDir, heading }: ReportOptions): string {
-  const { us } = running.stack.regions;
-  const ofText = running.models.filter(isOfText);
-  const ofMedia = running.models.filter((model) => !isOfText(model));
+export function formatStack({ stack, regions }: RunningStack<Region>, { stateDir, heading }: ReportOptions): string {
+  const names = REGIONS.filter((name) => name in regions);
+  const running = names.map((name) => ({ name, region: stack.regions[name], ...regions[name] }));
+  const of = (name: Region): string => (names.length === 1 ? '' : ` of region ${name}`);
   const near = (path: string) => relative(repositoryRoot, path);
   return [
     heading('What runs'),
-    formatTable([['part', 'address', 'internal', 'pid'], ...toPartRows(running)]),
+    formatTable([['part', 'address', 'internal', 'pid'], ...toPartRows(stack, running)]),
     '',
-    heading('Models (USD per million tokens)'),
-    formatTable([['id', 'category', 'in', 'out', 'context'], ...ofText.map(toModelRow)], { right: [2, 3, 4] }),
-    '',
-    ...(ofMedia.length === 0 ? [] : [...formatMedia(ofMedia, heading), '']),
+    ...running.flatMap(({ name, models }) => [
+      heading(`Models${of(name)} (USD per million tokens)`),
+      formatText(models.filter(isOfText)),
+      '',
+      ...(models.every(isOfText) ? [] : [heading(`Media models${of(name)} (USD)`), formatMedia(models), '']),
+    ]),
     heading('Accounts'),
     formatTable([
-      ['dashboard', running.stack.account.origin, 'organizations, members, workspaces; its API is below /account'],
-      ['console host', us.console_url, 'keys of region us, for the pages of the account layer'],
-      ['sign-in pages', running.stack.account.identity_provider_url, 'Ada, Ben and Cleo: one click, no password'],
-      ['mails', running.stack.account.mail_catcher_url, 'every mail of this stack ends here'],
+      ['dashboard', stack.account.origin, 'organizations, members, workspaces; its API is below /account'],
+      ...running.map(({ name, region }) => [
+        'console host',
+        region.console_url,
+        `keys of region ${name}, for the pages of the account layer`,
+      ]),
+      ['sign-in pages', stack.account.identity_provider_url, 'Ada, Ben and Cleo: one click, no password'],
+      ['mails', stack.account.mail_catcher_url, 'every mail of this stack ends here'],
     ]),
     '',
-    heading(`Try it (the key's workspace was given ${SEEDED_CREDIT_USD} USD)`),
-    formatCurl(us.base_url, us.api_key, ofText.find(generatesText)?.id ?? ''),
-    '',
+    ...running.flatMap(({ name, region, models }) => [
+      heading(
+        `Try it${names.length === 1 ? '' : ` in region ${name}`} (the key's workspace was given ${SEEDED_CREDIT_USD} USD)`,
+      ),
+      formatCurl(region.base_url, region.api_key, models.filter(isOfText).find(generatesText)?.id ?? ''),
+      '',
+    ]),
     `  Logs are in ${near(stateDir)}/logs, addresses and pids in ${near(stateDir)}/stack.json.`,
     '  Ctrl-C stops everything.',
   ].join('\n');
 }
 
-function toPartRows({ stack, parts }: RunningStack): string[][] {
-  const { us } = stack.regions;
-  const services = { ...us.services, ...stack.services };
-  const addresses: Record<string, string> = {
-    postgres: withoutSecret(us.postgres_url),
-    redis: withoutSecret(us.redis_url),
-    kafka: us.kafka_brokers ?? '',
-    s3proxy: '',
-  };
+/** A row a part, by the name that the part's log has: services, stores and engines, then what is beside them. */
+function toPartRows(stack: StackDescription<Region>, running: ShownRegion[]): string[][] {
+  const [home] = running;
   return [
-    ...SERVICE_NAMES.map((service) => {
-      const { url, internal_url: internalUrl, pid } = services[service];
-      return [service, service === 'edge' ? us.base_url : url, internalUrl, String(pid)];
+    ...running.flatMap(({ region, parts }) =>
+      REGION_SERVICES.map((service) => {
+        const { url, internal_url: internalUrl, pid } = region.services[service];
+        return [parts.services[service].name, service === 'edge' ? region.base_url : url, internalUrl, String(pid)];
+      }),
+    ),
+    ...(running.length > 1 && stack.legacy_base_url ? [['us-edge, legacy host', stack.legacy_base_url, '', '']] : []),
+    ...GLOBAL_SERVICES.map((service) => {
+      const { url, internal_url: internalUrl, pid } = stack.services[service];
+      return [service, url, internalUrl, String(pid)];
     }),
-    ...parts.stores.map(({ name, pid }) => [name, addresses[name] ?? '', '', String(pid)]),
-    ...parts.engines.map(({ name, urls, adminUrl, pid }) => [
+    ...running.flatMap(({ region, parts }) => toStoreRows(region, parts)),
+    ['identity-provider', stack.account.identity_provider_url, '', String(home?.parts.account.identityProvider.pid)],
+    ['mail-catcher', stack.account.mail_catcher_url, '', String(home?.parts.account.mailCatcher.pid)],
+    ...running.flatMap(({ region, parts: { media } }) =>
+      media ? [[media.name, toSpan(region.media_backends), '', String(media.pid)]] : [],
+    ),
+  ];
+}
+
+function toStoreRows(region: StackRegion, { stores, engines }: LaunchedParts): string[][] {
+  const addresses: Record<string, string> = {
+    postgres: withoutSecret(region.postgres_url),
+    redis: withoutSecret(region.redis_url),
+    kafka: region.kafka_brokers ?? '',
+  };
+  const toAddress = (name: string): string => addresses[name.split('-').at(-1) ?? ''] ?? '';
+  return [
+    ...stores.map(({ name, pid }) => [name, toAddress(name), '', String(pid)]),
+    ...engines.map(({ name, urls, adminUrl, pid }) => [
       name,
       urls.length === 1 ? `${urls[0]}` : `${urls[0]}…${new URL(urls.at(-1) ?? '').port}`,
       adminUrl ?? '',
       pid === null ? 'not ours' : String(pid),
     ]),
-    ['identity-provider', stack.account.identity_provider_url, '', String(parts.account.identityProvider.pid)],
-    ['mail-catcher', stack.account.mail_catcher_url, '', String(parts.account.mailCatcher.pid)],
-    ...(parts.media ? [['media-simulators', toSpan(us.media_backends), '', String(parts.media.pid)]] : []),
   ];
 }
 
@@ -79,21 +110,19 @@ const toSpan = (backends: { url: string }[]): string =>
 
 const isOfText = ({ billing_unit: unit }: ListedModel): boolean => unit === undefined;
 
-const formatMedia = (models: ListedModel[], heading: ReportOptions['heading']): string[] => [
-  heading('Media models (USD)'),
+const formatText = (models: ListedModel[]): string =>
+  formatTable([['id', 'category', 'in', 'out', 'context'], ...models.map(toModelRow)], { right: [2, 3, 4] });
+
+const formatMedia = (models: ListedModel[]): string =>
   formatTable(
     [
       ['id', 'category', 'price', 'for one'],
-      ...models.map((model) => [
-        model.id,
-        model.category,
-        model.unit_price ?? NOT_APPLICABLE,
-        model.billing_unit ?? '',
-      ]),
+      ...models
+        .filter((model) => !isOfText(model))
+        .map((model) => [model.id, model.category, model.unit_price ?? NOT_APPLICABLE, model.billing_unit ?? '']),
     ],
     { right: [2] },
-  ),
-];
+  );
 
 /** All of text answer chats, but for those that turn texts into vectors. */
 const generatesText = ({ category }: ListedModel): boolean => category !== 'embeddings';
