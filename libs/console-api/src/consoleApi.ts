@@ -30,6 +30,17 @@ const defineRoutes = <const Routes extends Record<string, ConsoleRoute>, Service
 ): ConsoleApi<Routes, Service> => ({ service, routes });
 
 const instant = z.string();
+const keyName = z
+  .string()
+  .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line'));
+/** The end of a key. Null means none. */
+const expiresAt = z.nullable(z.iso.datetime({ offset: true }));
+/** The hash and the last four characters of a secret that the caller made. */
+const newSecret = {
+  key_sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex')),
+  last_four: z.string().check(z.regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key')),
+};
+const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
 const perMinute = z.int().check(z.minimum(1), z.maximum(1_000_000_000));
 const afterId = z._default(z.string().check(z.regex(/^[\w-]{0,128}$/, 'must be an id')), '');
 
@@ -46,12 +57,15 @@ const keySchema = z.object({
   max_budget_nano_usd: z.nullable(nanoUsd),
   expires_at: z.nullable(instant),
   created_at: instant,
+  /** The secret before the last rotation. */
+  old_secret: z._default(z.nullable(z.object({ last_four: z.string(), ends_at: instant })), null),
 });
 
 const ofKey = z.object({ key_id: z.string() });
 const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
 const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key in this workspace.' } };
 const KEY_REVOKED = { key_revoked: { status: 409, message: 'This key is revoked, which is final.' } };
+const KEY_KNOWN = { key_already_registered: { status: 409, message: 'This key is registered already.' } };
 const NOT_TOLD = {
   gate_not_told: {
     status: 503,
@@ -92,19 +106,61 @@ export const keysConsoleApi = defineRoutes('auth', {
     promise:
       'Registers a key that the caller made, by its SHA-256 and last four characters. The key itself never travels.',
     body: z.strictObject({
-      key_sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex')),
-      last_four: z.string().check(z.regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key')),
-      name: z.string().check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line')),
+      ...newSecret,
+      name: keyName,
       rpm: z._default(perMinute, 600),
       tpm: z._default(perMinute, 1_000_000),
       max_budget_nano_usd: z._default(limitNanoUsd, null),
-      expires_at: z._default(z.nullable(z.iso.datetime({ offset: true })), null),
+      expires_at: z._default(expiresAt, null),
     }),
     status: 201,
     answer: z.object({ key_id: z.string() }),
     faults: {
-      key_already_registered: { status: 409, message: 'This key is registered already.' },
+      ...KEY_KNOWN,
       ...WORKSPACE_NEW,
+    },
+  },
+  updateKey: {
+    right: 'keys.write',
+    method: 'PATCH',
+    path: '/console/keys/:key_id',
+    promise:
+      'Changes the given fields of a key, from the next call on. Null removes the budget or the expiry. The old secret ends with the key. An expired key with a later expiry is admitted within 5 s.',
+    params: ofKey,
+    body: z.strictObject({
+      name: z.exactOptional(keyName),
+      rpm: z.exactOptional(perMinute),
+      tpm: z.exactOptional(perMinute),
+      max_budget_nano_usd: z.exactOptional(limitNanoUsd),
+      expires_at: z.exactOptional(expiresAt),
+    }),
+    answer: keySchema,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
+  },
+  rotateKey: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/rotate',
+    promise:
+      'Gives a key a new secret that the caller made. The old one ends after the grace; if `gate_told` is false, it may work for 30 s longer. Not to be repeated.',
+    params: ofKey,
+    body: z.strictObject({
+      ...newSecret,
+      /** Time for which the old secret works beside the new one. */
+      grace_seconds: z.int().check(z.minimum(0), z.maximum(LONGEST_GRACE_SECONDS)),
+    }),
+    answer: z.object({ key: keySchema, gate_told: z.boolean() }),
+    faults: {
+      ...UNKNOWN_KEY,
+      ...KEY_KNOWN,
+      key_not_in_use: {
+        status: 409,
+        message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
+      },
+      key_has_two_secrets: {
+        status: 409,
+        message: 'The old secret of this key works until {oldEndsAt}, and a key has two secrets at most.',
+      },
     },
   },
   blockKey: {

@@ -16,7 +16,7 @@ export const RIGHTS = {
   'audit.read': ['owner', 'admin'],
   /** Reads API keys, by name and last four characters. */
   'keys.read': ['owner', 'admin', 'developer'],
-  /** Creates, blocks and revokes API keys. */
+  /** Creates, changes, rotates, blocks and revokes API keys. */
   'keys.write': ['owner', 'admin', 'developer'],
   /** Reads usage and its cost. */
   'usage.read': ['owner', 'admin', 'developer', 'billing_viewer'],

@@ -42,7 +42,8 @@ async function call(
   });
 }
 
-const { listKeys, createKey, blockKey, unblockKey, revokeKey, getKeyHeadroom, getCredit } = keysConsoleApi.routes;
+const { listKeys, createKey, updateKey, rotateKey, blockKey, unblockKey, revokeKey, getKeyHeadroom, getCredit } =
+  keysConsoleApi.routes;
 
 describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name, route) => {
   it.each(ROLES)('lets the role %s in by its rights', async (role) => {
@@ -197,7 +198,7 @@ describe('a block', () => {
   });
 
   it('by the operator holds when the console unblocks the key at the same moment', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 10; round += 1) {
       const { keyId, change, read } = await aListedKey();
       await change(blockKey);
       const [unblocked] = await Promise.all([change(unblockKey), operate(keyId, 'block')]);
@@ -216,15 +217,136 @@ describe('a block', () => {
   });
 });
 
-it.each([blockKey, unblockKey, revokeKey])('$path changes no key of another workspace', async (route) => {
+/** A key whose fields a member sets. */
+async function aChangedKey(changes: { [field: string]: unknown } = {}) {
+  const made = await registerAKey(auth, changes);
+  const { workspaceId, keyId } = made;
+  const ask = (route: ConsoleRoute, body: object) =>
+    call(route, { member: { workspaceId }, params: { key_id: keyId }, body });
+  const read = async () => (await call(listKeys, { member: { workspaceId } })).body.keys[0];
+  return { ...made, ask, read };
+}
+
+it('changes the given fields of a key and keeps the others, and the router learns of it', async () => {
+  const { workspaceId, keyId, apiKey, ask, read } = await aChangedKey({ max_budget_nano_usd: '5', rpm: 7 });
+  const before = auth.announced.length;
+  const { generation } = (await verify(auth, apiKey)).key;
+  const update = { name: ' New ', tpm: 9, max_budget_nano_usd: '8', expires_at: '2099-01-31T01:00:00+01:00' };
+  const { status, body } = await ask(updateKey, update);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ ...update, name: 'New', rpm: 7, expires_at: '2099-01-31T00:00:00.000Z' });
+  expect(body).toEqual(await read());
+  expect((await verify(auth, apiKey)).key).toMatchObject({
+    generation: generation + 1,
+    rpm: 7,
+    tpm: 9,
+    maxBudgetNanoUsd: '8',
+    expiresAt: '2099-01-31T00:00:00.000Z',
+  });
+  expect(auth.announced.slice(before)).toEqual([
+    `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${generation + 1}`,
+  ]);
+});
+
+it('removes the budget and the expiry of a key by null', async () => {
+  const { apiKey, ask } = await aChangedKey({ max_budget_nano_usd: '5', expires_at: '2099-01-31T00:00:00Z' });
+  await ask(updateKey, { max_budget_nano_usd: null, expires_at: null });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ maxBudgetNanoUsd: null, expiresAt: null });
+});
+
+it('keeps the generation of a key that has the values already, and tells the router again', async () => {
+  const { apiKey, ask } = await aChangedKey({ rpm: 7 });
+  const { generation } = (await verify(auth, apiKey)).key;
+  const before = auth.announced.length;
+  for (const update of [{}, { rpm: 7 }, { expires_at: null }]) expect((await ask(updateKey, update)).status).toBe(200);
+  expect((await verify(auth, apiKey)).key).toMatchObject({ generation });
+  expect(auth.announced.length - before).toBe(3);
+});
+
+it.each([
+  ['name', { name: 'two\nlines' }],
+  ['name', { name: null }],
+  ['rpm', { rpm: 1_000_000_001 }],
+  ['tpm', { tpm: null }],
+  ['max_budget_nano_usd', { max_budget_nano_usd: '9999999999999999' }],
+  ['expires_at', { expires_at: 'tomorrow' }],
+  ['body', { status: 'active' }],
+])('refuses an update whose %s is wrong', async (param, update) => {
+  const { ask, read } = await aChangedKey();
+  const before = await read();
+  const { status, body } = await ask(updateKey, { rpm: 9, ...update });
+  expect([status, body.param]).toEqual([400, param]);
+  expect(await read()).toEqual(before);
+});
+
+it('updates no revoked key', async () => {
+  const { ask } = await aChangedKey();
+  await ask(revokeKey, {});
+  const { status, body } = await ask(updateKey, { name: 'Late' });
+  expect([status, body.error]).toEqual([409, 'key_revoked']);
+});
+
+/** A secret made in the browser, and what travels of it. */
+function aSecret() {
+  const apiKey = generateApiKey();
+  return { apiKey, body: { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), grace_seconds: 3_600 } };
+}
+
+it('gives a key a new secret beside the old one, which works for the grace', async () => {
+  const { keyId, apiKey, ask, read } = await aChangedKey({ rpm: 7 });
+  const { apiKey: newKey, body: secret } = aSecret();
+  const { status, body } = await ask(rotateKey, secret);
+  expect([status, body.gate_told]).toEqual([200, true]);
+  expect(body.key).toMatchObject({
+    key_id: keyId,
+    rpm: 7,
+    last_four: newKey.slice(-4),
+    old_secret: { last_four: apiKey.slice(-4) },
+  });
+  expect(JSON.stringify(body)).not.toContain(secret.key_sha256);
+  expect(await read()).toEqual(body.key);
+  const graceMs = Date.parse(body.key.old_secret.ends_at) - Date.now();
+  expect(graceMs).toBeGreaterThan(3_000_000);
+  expect(graceMs).toBeLessThanOrEqual(3_600_000);
+  for (const each of [apiKey, newKey]) expect((await verify(auth, each)).key).toMatchObject({ keyId });
+  expect((await ask(rotateKey, aSecret().body)).body.error).toBe('key_has_two_secrets');
+});
+
+it('ends an old secret with its key once the key ends sooner', async () => {
+  const { apiKey, ask } = await aChangedKey();
+  await ask(rotateKey, aSecret().body);
+  const end = new Date(Date.now() + 60_000).toISOString();
+  expect((await ask(updateKey, { expires_at: end })).body.old_secret.ends_at).toBe(end);
+  expect((await verify(auth, apiKey)).key).toMatchObject({ expiresAt: end });
+});
+
+it.each([
+  ['key_sha256', { key_sha256: 'sk-secret' }],
+  ['grace_seconds', { grace_seconds: 90 * 86_400 + 1 }],
+  ['grace_seconds', { grace_seconds: undefined }],
+])('refuses a rotation whose %s is wrong', async (param, changes) => {
+  const { apiKey, ask } = await aChangedKey();
+  const { status, body } = await ask(rotateKey, { ...aSecret().body, ...changes });
+  expect([status, body.param]).toEqual([400, param]);
+  expect(JSON.stringify(body)).not.toContain('sk-secret');
+  expect((await verify(auth, apiKey)).key).toMatchObject({ expiresAt: null });
+});
+
+it.each([
+  [updateKey, { name: 'Taken' }],
+  [rotateKey, aSecret().body],
+  [blockKey, {}],
+  [unblockKey, {}],
+  [revokeKey, {}],
+])('$method $path changes no key of another workspace', async (route, body) => {
   const { keyId, apiKey } = await registerAKey(auth);
   const { workspaceId } = await putAWorkspace(auth);
   const before = auth.announced.length;
-  const foreign = await call(route, { member: { workspaceId }, params: { key_id: keyId } });
-  const missing = await call(route, { member: { workspaceId }, params: { key_id: 'key_none' } });
+  const foreign = await call(route, { member: { workspaceId }, params: { key_id: keyId }, body });
+  const missing = await call(route, { member: { workspaceId }, params: { key_id: 'key_none' }, body });
   expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_key']);
   expect(missing).toEqual(foreign);
-  expect((await verify(auth, apiKey)).key).toMatchObject({ keyId, isBlocked: false });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ keyId, isBlocked: false, expiresAt: null });
   expect(auth.announced.length).toBe(before);
 });
 

@@ -10,6 +10,9 @@ import type { KeyGeneration } from './keyGeneration.ts';
 /** The operator, or a member at the console, who changes the keys of one workspace alone. */
 export type Changer = 'operator' | ConsoleCaller;
 
+/** Longest wait for a connection and longest transaction, ms. The operator and the edge wait for 10 s. */
+const CHANGE_LIMITS = { maxWait: 3_000, timeout: 8_000 };
+
 /** New values of a key's columns. A column that is undefined stays. */
 type Changes = Partial<Omit<ApiKey, 'keyId' | 'workspaceId' | 'generation'>>;
 
@@ -39,5 +42,5 @@ export async function changeKey(
       : before;
     const { workspaceId, version } = workspace;
     return { key, generation: { keyId, workspaceId, generation: key.generation + version } };
-  });
+  }, CHANGE_LIMITS);
 }

@@ -10,6 +10,7 @@ import { toLowerCap } from '../keys/findKey.ts';
 import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { shareReads } from '../router/shareReads.ts';
+import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 import { PAGE_SIZE } from '../wire/page.ts';
 import { getWorkspace } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
@@ -35,6 +36,19 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
       toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE })),
     createKey: ({ body, caller: { workspaceId } }, res) =>
       changes.createKey({ body: { ...body, workspace_id: workspaceId } }, res),
+    async updateKey({ params: { key_id: keyId }, body, caller: by }, res) {
+      const { max_budget_nano_usd: maxBudgetNanoUsd, expires_at: expiresAt, ...plain } = body;
+      const update = {
+        ...plain,
+        ...(maxBudgetNanoUsd !== undefined && { maxBudgetNanoUsd }),
+        ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
+      };
+      return toKeyDetailsBody(await changes.updateKey({ keyId, by, update }, res));
+    },
+    async rotateKey({ params: { key_id: keyId }, body, caller: by }, res) {
+      const { key, isGateTold } = await changes.rotateKey({ keyId, by, body }, res);
+      return { key: toKeyDetailsBody(key), gate_told: isGateTold };
+    },
     blockKey: changeStatus('block'),
     unblockKey: changeStatus('unblock'),
     revokeKey: changeStatus('revoke'),

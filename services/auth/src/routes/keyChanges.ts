@@ -7,6 +7,7 @@ import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
 import { rotateKey } from '../keys/rotateKey.ts';
+import { type KeyUpdate, updateKey } from '../keys/updateKey.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
 
 type BodyOf<Name extends keyof (typeof authApi)['routes']> = Asked<(typeof authApi)['routes'][Name]>['body'];
@@ -31,6 +32,13 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
       const { keyId } = await registerKey(db, newKey, { peppers });
       toChangeLog(log, res).info({ keyId, workspaceId: newKey.workspaceId }, 'key created');
       return { key_id: keyId };
+    }),
+    updateKey: changing(async (asked: { keyId: string; by: Changer; update: KeyUpdate }, res) => {
+      const { key, generation } = await updateKey(db, asked);
+      const { keyId, workspaceId } = key;
+      toChangeLog(log, res).info({ keyId, workspaceId, fields: Object.keys(asked.update) }, 'key updated');
+      await tell(generation, res);
+      return key;
     }),
     changeStatus: changing(async (asked: { keyId: string; by: Changer; change: StatusChange }, res) => {
       const { keyId } = asked;
