@@ -165,6 +165,7 @@ async function prepareLaunch(
       const services = index === 0 ? SERVICE_NAMES : REGION_SERVICES;
       const settings = {
         region,
+        regions: planned,
         ports,
         secrets,
         secretsFile,

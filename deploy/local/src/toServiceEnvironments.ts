@@ -25,6 +25,8 @@ export type PortOf = (from: ServiceName, port: number) => number;
 /** The settings of one region of a stack. */
 export interface StackSettings {
   region: Region;
+  /** Every region of the stack, this one among them. */
+  regions: Pick<StackSettings, 'region' | 'ports'>[];
   ports: StackPorts;
   secrets: LocalSecrets;
   /** Verify the calls that services of either scope get: `INTERNAL_PUBLIC_KEYS`. */
@@ -101,6 +103,15 @@ export function toRedisUrl({ ports, secrets }: StackSettings, port = ports.redis
   return `redis://:${secrets.redisPassword}@127.0.0.1:${port}`;
 }
 
+/** The hosts of a region, as the control plane lists them to browsers. */
+const toRegionHosts = ({ region, ports }: Pick<StackSettings, 'region' | 'ports'>) => [
+  region,
+  {
+    console_url: `http://localhost:${ports.services.edge.consolePort}`,
+    base_url: `${toServiceUrls(ports).edge.url}/v1`,
+  },
+];
+
 /** Variables of a service that are neither common to several nor addresses, and that have no default. */
 const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Record<string, string>>> = {
   edge: ({ ports }) => ({
@@ -117,14 +128,9 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
-  'control-plane': ({ region, ports, secrets, portOf }) => ({
+  'control-plane': ({ regions, ports, secrets, portOf }) => ({
     ACCOUNT_ORIGIN: toAccountAddresses(ports).accountOrigin,
-    REGION_HOSTS: JSON.stringify({
-      [region]: {
-        console_url: `http://localhost:${ports.services.edge.consolePort}`,
-        base_url: `${toServiceUrls(ports).edge.url}/v1`,
-      },
-    }),
+    REGION_HOSTS: JSON.stringify(Object.fromEntries(regions.map(toRegionHosts))),
     TRUSTED_HOPS: '0',
     // Ten dollars, so that a workspace made in the browser serves its first calls.
     WELCOME_CREDIT_NANO_USD: '10000000000',
