@@ -71,7 +71,7 @@ export function testCanary({ kafka }: { kafka: boolean }): void {
   async function* evidenceWith(metrics: Evidence[]): AsyncGenerator<Evidence> {
     yield* metrics;
     yield* collector.requests.map(({ text }) => ({ place: 'traces', bytes: Buffer.from(text) }));
-    yield* readAll(stack);
+    yield* readAll(stack, 'us');
   }
 
   async function answerWell(): Promise<string> {
