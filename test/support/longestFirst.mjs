@@ -11,6 +11,7 @@ const LONGEST = [
   'test/fuzz/fuzz.deep.test.ts',
   'test/attacks/hoards.deep.test.ts',
   'test/clients/clients.deep.test.ts',
+  'test/twoRegions.deep.test.ts',
   'test/conformance/plain.test.ts',
   'test/conformance/media.test.ts',
   'test/sharedStack.test.ts',

@@ -42,7 +42,9 @@ it('says what to do about a file that is damaged', async () => {
 it('does not take the secrets of another region', async () => {
   await load('us');
 
-  await expect(load('eu')).rejects.toThrow('has the secrets of another region than eu. To start afresh');
+  await expect(load('eu')).rejects.toThrow(
+    'has the secrets of another region than eu. Choose another PORT_BASE. To start afresh',
+  );
 });
 
 it('makes the secrets that the file of an earlier version lacks, and keeps them: a key of each service, the secret of a client', async () => {

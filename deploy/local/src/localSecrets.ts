@@ -69,7 +69,9 @@ export async function loadLocalSecrets(
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
     }
-    throw new StackError(`${file} has the secrets of another region than ${region}. ${startAfresh}`);
+    throw new StackError(
+      `${file} has the secrets of another region than ${region}. Choose another PORT_BASE. ${startAfresh}`,
+    );
   }
   if (dataDirs.some((dataDir) => existsSync(dataDir)))
     throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);

@@ -35,7 +35,7 @@ it('refuses a second launcher, saying which one runs, how to stop it and how to 
   const second = takeStackLock(stateDir, { portBase: 8080 });
 
   await expect(second).rejects.toThrow(`A stack already runs on port 8080: pid ${process.pid}, since 20`);
-  await expect(second).rejects.toThrow(/kill \d+\n.*PORT_BASE=8180 npm start$/);
+  await expect(second).rejects.toThrow(/kill \d+\n.*PORT_BASE=8280 npm start$/);
   await lock.release();
   const third = await takeStackLock(stateDir, { portBase: 8080 });
   expect(third).toMatchObject({ wasAbandoned: false });

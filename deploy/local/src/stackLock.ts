@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs';
 import { access, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { REGIONS } from '@turnpike/config/region';
 import { z } from 'zod';
 import { StackError } from './stackError.ts';
+import { PORTS_PER_REGION } from './stackPorts.ts';
 
 const launcherSchema = z.object({ pid: z.number().int(), started_at: z.string() });
 
@@ -69,7 +71,7 @@ async function takeName(name: string): Promise<Server | undefined> {
 }
 
 function alreadyRuns(file: string, portBase: number): StackError {
-  const beside = `To run another one beside it, choose other ports: PORT_BASE=${portBase + 100} npm start`;
+  const beside = `To run another one beside it, choose other ports: PORT_BASE=${portBase + PORTS_PER_REGION * REGIONS.length} npm start`;
   const launcher = readLauncher(file);
   if (!launcher) return new StackError(`Another stack is starting on port ${portBase}.\n${beside}`);
   const since = launcher.started_at.slice(0, 19).replace('T', ' ');

@@ -23,7 +23,11 @@ async function main(): Promise<number> {
   const stateDir = join(repositoryRoot, '.turnpike', String(portBase));
   const told = untilToldToStop();
 
-  print(heading(`Turnpike, region ${regions.join(' and ')}, ports from ${portBase}`));
+  print(
+    heading(
+      `Turnpike, ${regions.length === 1 ? 'region' : 'regions'} ${regions.join(' and ')}, ports from ${portBase}`,
+    ),
+  );
   const startedAt = performance.now();
   const running = await startStack({
     portBase,
