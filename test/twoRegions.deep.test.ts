@@ -16,6 +16,8 @@ import { startTestStack, type TestStack } from './support/startTestStack.ts';
 // Both regions and the one account layer on one machine, over the wire: one organization has a workspace in each.
 
 const MODEL = 'llama-3.3-70b-instruct';
+/** A user of the identity provider. */
+const INVITED = 'cleo@example.com';
 
 /** Workspace and key of the organization in a region. */
 interface Account {
@@ -105,8 +107,8 @@ it('serves a workspace of one organization in each region, with credit and a key
   const organization = await ada('/account/organizations', { name: 'Acme' });
   const path = `/account/organizations/${organization.organization_id}`;
   // Credit to begin with is for the first workspace of a user, so that each of two users makes one.
-  await ada(`${path}/invitations`, { address: 'cleo@example.com', role: 'owner' });
-  const { text } = await untilMail(stack.running.stack.account.mail_catcher_url, { to: 'cleo@example.com' });
+  await ada(`${path}/invitations`, { address: INVITED, role: 'owner' });
+  const { text } = await untilMail(stack.running.stack.account.mail_catcher_url, { to: INVITED });
   const [, invitation = ''] = /#([A-Za-z0-9_-]{43})/.exec(text) ?? [];
   const cleo = await signIn('cleo');
   await cleo('/account/invitations/accept', { token: invitation });
@@ -210,7 +212,7 @@ it('keeps what a client of eu says, gets and is called by in eu alone', async ()
   const storedHash = toStoredKeyHash(keySha256, keyPeppers.split(':')[1]);
   const keyParts = [apiKey.slice(3, 23), apiKey.slice(-28, -8)];
   const secrets = [`${prompt}`, `${completion}`, ...keyParts, keySha256, storedHash, callId];
-  const inUs = await findTexts(readAll(stack, 'us'), [...secrets, workspaceId, accounts.us.workspaceId]);
+  const inUs = await findTexts(readAll(stack, 'us'), [...secrets, workspaceId, accounts.us.workspaceId, INVITED]);
   expect(secrets.flatMap((text) => (inUs.get(text) ?? ['not looked for']).map((place) => ({ text, place })))).toEqual(
     [],
   );
@@ -218,6 +220,7 @@ it('keeps what a client of eu says, gets and is called by in eu alone', async ()
   // The same search finds what is there.
   expect(inUs.get(workspaceId)).toContain('table account public.workspace');
   expect(inUs.get(accounts.us.workspaceId)).toContain('table auth public.workspace');
+  expect(inUs.get(INVITED)).toContainEqual(expect.stringMatching(/^file data-embedded\/mails\//));
   const inEu = await findTexts(readAll(stack, 'eu'), [storedHash, callId, accounts.us.workspaceId]);
   expect(inEu.get(storedHash)).toContain('table auth public.api_key');
   expect(inEu.get(callId)).toEqual(
