@@ -61,6 +61,21 @@ const keySchema = z.object({
   old_secret: z._default(z.nullable(z.object({ last_four: z.string(), ends_at: instant })), null),
 });
 
+/** A change of a key by a member. Its fields are those of a key, never a secret or a hash. */
+const keyChangeSchema = z.object({
+  change_id: z.string(),
+  at: instant,
+  key_id: z.string(),
+  user_id: z.string(),
+  /** The role of the member at the time. */
+  role: z.string(),
+  /** `create`, `update`, `rotate`, `block`, `unblock` or `revoke`. */
+  action: z.string(),
+  /** The values of the changed fields. Null before a key was created. */
+  before: z.unknown(),
+  after: z.unknown(),
+});
+
 const ofKey = z.object({ key_id: z.string() });
 const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
 const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key in this workspace.' } };
@@ -198,6 +213,15 @@ export const keysConsoleApi = defineRoutes('auth', {
     params: ofKey,
     answer: keyStatus,
     faults: { ...UNKNOWN_KEY, ...NOT_TOLD },
+  },
+  listKeyChanges: {
+    right: 'audit.read',
+    method: 'GET',
+    path: '/console/key-changes',
+    promise:
+      'Lists what members changed of the workspace’s keys, the newest first, 100 at a time. `before` is the last id of the page before.',
+    params: z.object({ before: z.optional(z.string().check(z.regex(/^\d{1,18}$/, 'must be an id of a change'))) }),
+    answer: z.object({ changes: z.array(keyChangeSchema), next: z.nullable(z.string()) }),
   },
   getKeyHeadroom: {
     right: 'keys.read',

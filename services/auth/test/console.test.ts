@@ -22,18 +22,20 @@ async function call(
   {
     member = {},
     params = {},
+    query = '',
     body,
     headers = {},
   }: {
     member?: Partial<ConsoleCaller>;
     params?: Record<string, string>;
+    query?: string;
     body?: object;
     headers?: Record<string, string>;
   } = {},
 ): Promise<Answer> {
   const issue = createTokenIssuer({ key: fleet.keyOf('edge') });
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? 'none');
-  return auth.callInternal(method, filled, method === 'GET' ? undefined : body, {
+  return auth.callInternal(method, filled + query, method === 'GET' ? undefined : body, {
     ...(await issue('auth', `${method} ${path}`)),
     [CONSOLE_CALLER_HEADER]: signConsoleCaller({ ...MEMBER, ...member }, `${method} ${path}`, {
       key: fleet.keyOf('edge'),
@@ -42,8 +44,18 @@ async function call(
   });
 }
 
-const { listKeys, createKey, updateKey, rotateKey, blockKey, unblockKey, revokeKey, getKeyHeadroom, getCredit } =
-  keysConsoleApi.routes;
+const {
+  listKeys,
+  createKey,
+  updateKey,
+  rotateKey,
+  blockKey,
+  unblockKey,
+  revokeKey,
+  listKeyChanges,
+  getKeyHeadroom,
+  getCredit,
+} = keysConsoleApi.routes;
 
 describe.each(Object.entries<ConsoleRoute>(keysConsoleApi.routes))('%s', (_name, route) => {
   it.each(ROLES)('lets the role %s in by its rights', async (role) => {
@@ -420,5 +432,109 @@ it('says to retry while the router does not answer, and that a new workspace is 
   expect(await call(getCredit, { member: { workspaceId: 'ws_new' } })).toMatchObject({
     status: 404,
     body: { error: 'workspace_not_found' },
+  });
+});
+
+describe('the audit of keys', () => {
+  const listChanges = async (workspaceId: string, params: Record<string, string> = {}) => {
+    const member = { workspaceId, role: 'admin' };
+    return (await call(listKeyChanges, { member, query: `?${new URLSearchParams(params)}` })).body;
+  };
+
+  it('shows each change of a key with its maker, the newest first, and no secret', async () => {
+    const { workspaceId } = await putAWorkspace(auth);
+    const member = { workspaceId, userId: 'user_ada' };
+    const [first, second] = [aSecret(), aSecret()];
+    const { grace_seconds: _, ...made } = first.body;
+    const { key_id: keyId } = (await call(createKey, { member, body: { ...made, name: 'Laptop' } })).body;
+    const change = (route: ConsoleRoute, body = {}) => call(route, { member, params: { key_id: keyId }, body });
+    await change(updateKey, { name: 'Desk', max_budget_nano_usd: '7' });
+    await change(rotateKey, second.body);
+    await change(blockKey);
+    // Changes nothing, so it leaves no line.
+    await change(blockKey);
+    await change(unblockKey);
+    await change(revokeKey);
+    const { changes, next } = await listChanges(workspaceId);
+    expect(next).toBeNull();
+    const [revoked] = changes;
+    expect(revoked).toEqual({
+      change_id: expect.stringMatching(/^\d+$/),
+      at: expect.stringMatching(/^20\d\d-/),
+      key_id: keyId,
+      user_id: 'user_ada',
+      role: 'developer',
+      action: 'revoke',
+      before: { status: 'active' },
+      after: { status: 'revoked' },
+    });
+    const lastFours = [first, second].map(({ apiKey }) => apiKey.slice(-4));
+    const seen = changes.map(({ action, before, after }: Record<string, unknown>) => [action, before, after]);
+    expect(seen.slice(1)).toEqual([
+      ['unblock', { status: 'blocked' }, { status: 'active' }],
+      ['block', { status: 'active' }, { status: 'blocked' }],
+      [
+        'rotate',
+        { last_four: lastFours[0], old_secret_ends_at: null },
+        { last_four: lastFours[1], old_secret_ends_at: expect.stringMatching(/^20\d\d-/) },
+      ],
+      ['update', { name: 'Laptop', max_budget_nano_usd: null }, { name: 'Desk', max_budget_nano_usd: '7' }],
+      ['create', null, expect.objectContaining({ name: 'Laptop', rpm: 600, max_budget_nano_usd: null })],
+    ]);
+    const text = JSON.stringify(changes);
+    expect(text).not.toMatch(/[0-9a-f]{64}|hash|pepper|sk-/);
+  });
+
+  it('shows the changes of the workspace in the token alone, and none of the operator', async () => {
+    const { ask } = await aChangedKey();
+    await ask(blockKey, {});
+    const { workspaceId, keyId } = await registerAKey(auth);
+    await auth.callInternal('POST', `/internal/keys/${keyId}/block`);
+    expect(await listChanges(workspaceId)).toEqual({ changes: [], next: null });
+  });
+
+  it('is read in pages of 100', async () => {
+    const { workspaceId, ask } = await aChangedKey();
+    for (let rpm = 1; rpm <= 101; rpm += 1) await ask(updateKey, { rpm });
+    const page = await listChanges(workspaceId);
+    expect(page.changes).toHaveLength(100);
+    expect(page.changes[0].after).toEqual({ rpm: 101 });
+    const rest = await listChanges(workspaceId, { before: page.next });
+    expect([rest.next, rest.changes.map(({ after }: { after: object }) => after)]).toEqual([null, [{ rpm: 1 }]]);
+  });
+
+  it('refuses a page that begins at no id', async () => {
+    const { workspaceId } = await putAWorkspace(auth);
+    expect(await listChanges(workspaceId, { before: '1 OR true' })).toMatchObject({ param: 'before' });
+  });
+
+  it('keeps its lines whatever is asked of the database', async () => {
+    const { ask } = await aChangedKey();
+    await ask(blockKey, {});
+    for (const statement of [
+      "UPDATE key_change SET user_id = 'user_eve'",
+      'DELETE FROM key_change',
+      'TRUNCATE key_change',
+    ])
+      await expect(auth.db.$executeRawUnsafe(statement)).rejects.toThrow(/append-only/);
+  });
+
+  it('makes no change that it cannot note', async () => {
+    const { workspaceId, keyId, apiKey, read } = await aChangedKey();
+    const before = await read();
+    await auth.db.$executeRaw`ALTER TABLE key_change ADD CONSTRAINT no_eve CHECK (user_id <> 'user_eve')`;
+    const member = { workspaceId, userId: 'user_eve' };
+    const { grace_seconds: _, ...made } = aSecret().body;
+    const asked: [ConsoleRoute, object][] = [
+      [createKey, { ...made, name: 'Eve' }],
+      [updateKey, { name: 'Eve' }],
+      [rotateKey, aSecret().body],
+      [blockKey, {}],
+      [revokeKey, {}],
+    ];
+    for (const [route, body] of asked)
+      expect((await call(route, { member, params: { key_id: keyId }, body })).status).toBe(500);
+    expect((await call(listKeys, { member })).body.keys).toEqual([before]);
+    expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: false });
   });
 });

@@ -2,7 +2,8 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 import type { ApiKey } from '../generated/client.ts';
-import { type Changer, changeKey } from './changeKey.ts';
+import { changeKey } from './changeKey.ts';
+import type { Changer } from './keyAudit.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 
 export type KeyStatus = 'active' | 'blocked' | 'revoked';
@@ -19,7 +20,9 @@ export async function changeKeyStatus(
   { keyId, change, by }: { keyId: string; change: StatusChange; by: Changer },
 ): Promise<KeyGeneration & { status: KeyStatus }> {
   const side = by === 'operator' ? 'operator' : 'console';
-  const { generation } = await changeKey(db, { keyId, by }, async (key) => toChanges(key, change, side));
+  const { generation } = await changeKey(db, { keyId, by, action: change }, async (key) =>
+    toChanges(key, change, side),
+  );
   return { ...generation, status: RESULTS[change] };
 }
 

@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Db } from '../database/openDatabases.ts';
+import { CHANGE_LIMITS } from './changeKey.ts';
+import { type Changer, writeKeyChange } from './keyAudit.ts';
 import { storeSecret, toStoreFault } from './storedSecret.ts';
 
 /** A key as whoever made it registers it: its hash and last four characters, never the key. */
 export interface NewKey {
+  by: Changer;
   keySha256: string;
   lastFour: string;
   name: string;
@@ -19,13 +22,18 @@ export interface NewKey {
 /** Registers a key under the first pepper and returns its id. Throws `key_already_registered` and `workspace_not_found`. */
 export async function registerKey(
   db: Db,
-  { keySha256, ...rest }: NewKey,
+  { by, keySha256, ...rest }: NewKey,
   { peppers }: { peppers: NamedSecret[] },
 ): Promise<{ keyId: string }> {
-  const secret = await storeSecret(db, { keySha256, peppers });
   const keyId = `key_${randomUUID().replaceAll('-', '')}`;
-  await db.apiKey.create({ data: { keyId, ...secret, ...rest } }).catch((error: unknown) => {
-    throw toStoreFault(error);
-  });
+  await db
+    .$transaction(async (tx) => {
+      const secret = await storeSecret(tx, { keySha256, peppers });
+      const after = await tx.apiKey.create({ data: { keyId, ...secret, ...rest } });
+      await writeKeyChange(tx, { by, action: 'create', after });
+    }, CHANGE_LIMITS)
+    .catch((error: unknown) => {
+      throw toStoreFault(error);
+    });
   return { keyId };
 }

@@ -2,7 +2,8 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
-import { type Changer, changeKey } from './changeKey.ts';
+import { changeKey } from './changeKey.ts';
+import type { Changer } from './keyAudit.ts';
 import type { KeyDetails } from './keyDetails.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 import { storeSecret, toStoreFault } from './storedSecret.ts';
@@ -32,7 +33,7 @@ export async function rotateKey(
   { keyId, by, keySha256, lastFour, oldEndsAt: graceEndsAt }: Rotation,
   { peppers, now }: { peppers: NamedSecret[]; now: Date },
 ): Promise<RotatedKey> {
-  const { key, generation } = await changeKey(db, { keyId, by }, async (before, tx) => {
+  const { key, generation } = await changeKey(db, { keyId, by, action: 'rotate' }, async (before, tx) => {
     const { status, expiresAt, replacedBy, oldEndsAt } = before;
     if (replacedBy !== null) throw new ApiError<AuthServiceFault>({ kind: 'key_rotated', replacedBy });
     if (status !== 'active' || (expiresAt && expiresAt <= now))
@@ -61,7 +62,7 @@ export async function endOldSecret(
   db: Db,
   { keyId, now }: { keyId: string; now: Date },
 ): Promise<{ key: KeyDetails; generation: KeyGeneration }> {
-  return changeKey(db, { keyId, by: 'operator' }, async ({ oldEndsAt }) => {
+  return changeKey(db, { keyId, by: 'operator', action: 'end_old_secret' }, async ({ oldEndsAt }) => {
     if (oldEndsAt === null) throw new ApiError<AuthServiceFault>({ kind: 'no_old_secret' });
     return oldEndsAt > now ? { oldEndsAt: now } : {};
   });

@@ -7,6 +7,7 @@ import type { Response } from 'express';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { StatusChange } from '../keys/changeKeyStatus.ts';
 import { toLowerCap } from '../keys/findKey.ts';
+import { listKeyChanges } from '../keys/keyAudit.ts';
 import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { shareReads } from '../router/shareReads.ts';
@@ -34,8 +35,8 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
   return {
     listKeys: async ({ params: { after }, caller: { workspaceId } }) =>
       toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE })),
-    createKey: ({ body, caller: { workspaceId } }, res) =>
-      changes.createKey({ body: { ...body, workspace_id: workspaceId } }, res),
+    createKey: ({ body, caller: by }, res) =>
+      changes.createKey({ by, body: { ...body, workspace_id: by.workspaceId } }, res),
     async updateKey({ params: { key_id: keyId }, body, caller: by }, res) {
       const { max_budget_nano_usd: maxBudgetNanoUsd, expires_at: expiresAt, ...plain } = body;
       const update = {
@@ -52,6 +53,19 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     blockKey: changeStatus('block'),
     unblockKey: changeStatus('unblock'),
     revokeKey: changeStatus('revoke'),
+    async listKeyChanges({ params: { before }, caller: { workspaceId } }) {
+      const { changes: lines, next } = await listKeyChanges(db, { workspaceId, before });
+      return {
+        changes: lines.map(({ changeId, at, keyId, userId, ...line }) => ({
+          change_id: changeId,
+          at: at.toISOString(),
+          key_id: keyId,
+          user_id: userId,
+          ...line,
+        })),
+        next,
+      };
+    },
     async getKeyHeadroom({ params, caller }, res) {
       const { keyId, workspaceId, maxBudgetNanoUsd, rpm, tpm } = await getKeyDetails(db, params.key_id);
       if (workspaceId !== caller.workspaceId) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });

@@ -2,8 +2,8 @@ import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { authApi } from '@turnpike/internal-api/auth';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
-import type { Changer } from '../keys/changeKey.ts';
 import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
+import type { Changer } from '../keys/keyAudit.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
 import { rotateKey } from '../keys/rotateKey.ts';
@@ -18,8 +18,9 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
     router.announceGenerations([generation], toRequestLog(log, res));
   return {
     tell,
-    createKey: changing(async ({ body }: { body: BodyOf<'createKey'> }, res) => {
+    createKey: changing(async ({ by, body }: { by: Changer; body: BodyOf<'createKey'> }, res) => {
       const newKey = {
+        by,
         keySha256: body.key_sha256,
         lastFour: body.last_four,
         name: body.name,

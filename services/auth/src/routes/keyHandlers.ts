@@ -47,7 +47,7 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
     findKeys: async ({ params: { last_four: lastFour, after } }) =>
       toPage(await listKeyDetails(db, { lastFour }, { after, limit: PAGE_SIZE })),
     getKey: async ({ params: { key_id: keyId } }) => toKeyDetailsBody(await getKeyDetails(db, keyId)),
-    createKey: changes.createKey,
+    createKey: ({ body }, res) => changes.createKey({ by: 'operator', body }, res),
     async rotateKey({ params: { key_id: keyId }, body }, res) {
       const { key, isGateTold } = await changes.rotateKey({ keyId, by: 'operator', body }, res);
       return {
