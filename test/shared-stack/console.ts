@@ -10,9 +10,15 @@ import { MODEL_WITH_SHARED_CACHE, stack } from './stack.ts';
 const consoleUrl = () => stack.running.stack.regions.us.console_url;
 
 /** Sends a request to the console host with a token and no cookie, like a page of the dashboard. */
-const ask = (path: string, token: string, origin = account().origin, body?: object): Promise<Response> =>
+const ask = (
+  path: string,
+  token: string,
+  origin = account().origin,
+  body?: object,
+  method = body ? 'POST' : 'GET',
+): Promise<Response> =>
   fetch(consoleUrl() + path, {
-    method: body ? 'POST' : 'GET',
+    method,
     headers: { origin, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   });
@@ -49,7 +55,7 @@ it('creates a key that works at the API at once, and is refused from the next ca
   const token = await openConsole();
   const apiKey = generateApiKey();
   const key = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: 'Console' };
-  const change = (path: string, body: object) => ask(path, token, account().origin, body);
+  const change = (path: string, body: object, method?: string) => ask(path, token, account().origin, body, method);
   // The region learns of the workspace from the feed of the account layer.
   const { key_id: keyId } = await until('the workspace in the region', async () => {
     const answer = await change('/console/keys', key);
@@ -65,7 +71,10 @@ it('creates a key that works at the API at once, and is refused from the next ca
     });
     return (await fetch(`${baseUrl}/chat/completions`, { method: 'POST', headers, body })).status;
   };
-  expect((await fetch(`${baseUrl}/svc/key`, { headers })).status).toBe(200);
+  const readKey = async () => (await fetch(`${baseUrl}/svc/key`, { headers })).json();
+  expect(await readKey()).toMatchObject({ rate_limit: { rpm: 600 } });
+  expect((await change(`/console/keys/${keyId}`, { rpm: 7 }, 'PATCH')).status).toBe(200);
+  expect(await readKey()).toMatchObject({ rate_limit: { rpm: 7 } });
   // Whether the workspace has credit yet is not the question here.
   expect([200, 402]).toContain(await chat());
   expect((await change(`/console/keys/${keyId}/block`, {})).status).toBe(200);
