@@ -43,6 +43,12 @@ const invitation = createRoute({
   component: lazyRouteComponent(() => import('./pages/Invitation.tsx'), 'Invitation'),
 });
 
+const refusedCalls = createRoute({
+  getParentRoute: () => root,
+  path: PAGES.refusedCalls,
+  component: lazyRouteComponent(() => import('./pages/RefusedCalls.tsx'), 'RefusedCalls'),
+});
+
 /** The pages of a signed-in user. */
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
 const sessions = createRoute({
@@ -89,6 +95,7 @@ export const router = createRouter({
     signIn,
     stepUp,
     invitation,
+    refusedCalls,
     shell.addChildren([sessions, organizations, members, workspaces, workspace.addChildren([overview, keys]), audit]),
   ]),
   defaultPendingComponent: Loading,

@@ -271,6 +271,7 @@ inBrowser('the dashboard in Chromium', () => {
     await look(page, '/sign-in?error=another_user', 'sign-in-error');
     await look(page, `/sign-in#${'x'.repeat(43)}`, 'sign-in-link');
     await look(page, `/step-up#${'x'.repeat(43)}`, 'step-up');
+    await look(page, '/help/refused-calls', 'refused-calls');
     await look(page, `/invitation#${'x'.repeat(43)}`, 'invitation');
     await signIn(page, `looks-${colorScheme}@example.com`);
     await look(page, '/organizations', 'organizations-empty');

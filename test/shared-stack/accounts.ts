@@ -110,6 +110,10 @@ it('tells the four 402s apart on keys of the account layer, and each ends within
   await untilChat(funded.apiKey, /^200/);
   expect(await chat(bare.apiKey)).toMatch(/^402 .*billing_not_provisioned/s);
 
+  const [, page = ''] = /"doc_url":"([^"]+)"/.exec(await chat(bare.apiKey)) ?? [];
+  expect(page).toBe(`${account().origin}/help/refused-calls`);
+  expect((await fetch(page)).status).toBe(200);
+
   const hold = await run('holds', 'open', funded.id, '--reason', 'operator');
   await untilChat(funded.apiKey, /^402 .*account_on_hold/s);
   await run('holds', 'end', hold.hold_id);

@@ -46,14 +46,11 @@ const PATIENT = {
   },
 } satisfies ServiceSettings;
 
-/** A stack has no page of keys unless one is set; tests want to see it in answers. */
-const KEYS_PAGE_URL = 'https://dashboard.example/keys';
-
 /** What is given for a service goes over its patience. */
 function withPatience(given: ServiceSettings = {}): ServiceSettings {
   const patient = Object.entries(PATIENT).map(([service, settings]) => [
     service,
-    { KEYS_PAGE_URL, ...settings, ...given[service as keyof typeof PATIENT] },
+    { ...settings, ...given[service as keyof typeof PATIENT] },
   ]);
   return { ...given, ...Object.fromEntries(patient) };
 }

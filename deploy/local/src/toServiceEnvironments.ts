@@ -10,6 +10,7 @@ import {
   SERVICES,
   type ServiceName,
 } from '@turnpike/config/services';
+import { PAGES } from '@turnpike/console-api/pages';
 import type { DatabaseRole, LocalSecrets } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
 import type { MigrationEnvironment } from './parts/migrateDatabase.ts';
@@ -175,7 +176,7 @@ function toObjectStoreVariables({ s3, dataDir, ports, secrets, portOf }: StackSe
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
   const { region, ports, secrets, publicKeys, observation, serviceSettings } = settings;
   return forEachOf(SERVICE_NAMES, (service) => ({
-    ...(entryOf(service).scope === 'region' && { REGION: region }),
+    ...(entryOf(service).scope === 'region' && { REGION: region, KEYS_PAGE_URL: toKeysPageUrl(ports) }),
     LISTEN_HOST: '127.0.0.1',
     PORT: String(ports.services[service].port),
     INTERNAL_PORT: String(ports.services[service].internalPort),
@@ -190,6 +191,8 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     ...serviceSettings[service],
   }));
 }
+
+const toKeysPageUrl = (ports: StackPorts): string => toAccountAddresses(ports).accountOrigin + PAGES.refusedCalls;
 
 function toStoreVariables(service: ServiceName, settings: StackSettings): Record<string, string> {
   const { ports, kafkaBrokers, portOf } = settings;

@@ -7,6 +7,8 @@ export const PAGES = {
   signIn: '/sign-in',
   stepUp: '/step-up',
   invitation: '/invitation',
+  /** The page that `doc_url` of a refused call names. */
+  refusedCalls: '/help/refused-calls',
   sessions: '/sessions',
   organizations: '/organizations',
   members: '/organizations/$organizationId/members',
