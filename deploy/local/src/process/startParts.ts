@@ -92,7 +92,12 @@ export interface PartsOptions {
 export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOptions): Parts {
   mkdirSync(logDir, { recursive: true });
   const reaper = startReaper(env);
-  const running: { part: Part; layer: number; stop: (hurry?: AbortSignal) => Promise<void> }[] = [];
+  const running: {
+    part: Part;
+    layer: number;
+    exited: Promise<string>;
+    stop: (hurry?: AbortSignal) => Promise<void>;
+  }[] = [];
   const starts = new Map<string, { command: PartCommand; count: number }>();
   const readiness = new Map<string, { isReady: IsReady; timeoutMs: number }>();
   const stopping = new AbortController();
@@ -121,7 +126,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
       if (pid !== undefined) reaper.tell({ type: 'forget', group: pid });
       if (!stopping.signal.aborted) onUnexpectedEnd({ part, how, logTail: await readLogTail(logFile) });
     });
-    running.push({ part, layer, stop: (hurry) => stopChild(child, { stopSignal, exited, hurry }) });
+    running.push({ part, layer, exited, stop: (hurry) => stopChild(child, { stopSignal, exited, hurry }) });
     return part;
   }
 
@@ -140,6 +145,8 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     const { command } = starts.get(name) ?? {};
     const ready = readiness.get(name);
     if (!command || !ready) throw new StackError(`There is no part ${name} that was started before.`);
+    // Until it is waited for, a dead process keeps its pid, and Postgres takes its data folder for used.
+    await running.findLast((entry) => entry.part.name === name)?.exited;
     const part = start({ ...command, env: { ...command.env, ...env } });
     await untilReady(part, ready.isReady, ready.timeoutMs);
     return part;
