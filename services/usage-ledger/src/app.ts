@@ -12,7 +12,7 @@ import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createToPublicError, toInternalError } from './api/ledgerError.ts';
 import type { Db } from './database/createDb.ts';
-import { createLookUpGate } from './ledger/createLookUpGate.ts';
+import { createLookUpGate, type LookUpGate } from './ledger/createLookUpGate.ts';
 import type { PricesOf } from './reconcile/priceList.ts';
 import { type BookHandlerDependencies, createBookHandlers } from './routes/bookHandlers.ts';
 import { createConsoleHandlers } from './routes/consoleHandlers.ts';
@@ -24,11 +24,13 @@ import { createRouterHandlers, type RouterHandlerDependencies } from './routes/r
 
 /** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
 export const LOOK_UP_CONNECTIONS = 13;
-/** Sums have slots of their own: however slow they are, a call is looked up by its id. */
+/**
+ * Sums have slots of their own: however slow they are, a call is looked up by its id. In the console's look-ups a workspace takes the
+ * part of a key.
+ */
 const BY_ID = { slots: 5, slotsPerKey: 3 };
 const SUMS = { slots: 3, slotsPerKey: 2 };
-/** Look-ups of the console, where a workspace takes the part of a key. */
-const CONSOLE = { slots: 3, slotsPerKey: 2 };
+const CONSOLE_SUMS = { slots: 3, slotsPerKey: 2 };
 
 export interface AppDependencies
   extends BookHandlerDependencies,
@@ -51,15 +53,20 @@ export interface AppDependencies
   internalGuard: Guard;
 }
 
-export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
-  public: listPublicRoutes(dependencies),
-  internal: listInternalRoutes(dependencies),
-  readinessChecks: { postgres: () => dependencies.lookUpDb.query(sql`SELECT 1`).then(() => true) },
-});
+export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
+  const lookUpCall = createLookUpGate({ ...BY_ID, timeoutMs: dependencies.usageQueryTimeoutMs });
+  return {
+    public: listPublicRoutes({ ...dependencies, lookUpCall }),
+    internal: listInternalRoutes({ ...dependencies, lookUpCall }),
+    readinessChecks: { postgres: () => dependencies.lookUpDb.query(sql`SELECT 1`).then(() => true) },
+  };
+}
+
+type RouteDependencies = AppDependencies & { lookUpCall: LookUpGate };
 
 /** The routes that clients reach through the edge. */
-function listPublicRoutes(dependencies: AppDependencies): RouteTable {
-  const { telemetry, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
+function listPublicRoutes(dependencies: RouteDependencies): RouteTable {
+  const { telemetry, lookUpDb, lookUpCall, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
   const { guard } = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
   return {
     toWireError: createToPublicError(dependencies),
@@ -74,14 +81,14 @@ function listPublicRoutes(dependencies: AppDependencies): RouteTable {
         method: 'get',
         path: `/v1/${serviceSegment}/usage/request/:request_id`,
         guard,
-        handler: getUsageRequest({ lookUpDb, lookUp: createLookUpGate({ ...BY_ID, timeoutMs }) }),
+        handler: getUsageRequest({ lookUpDb, lookUp: lookUpCall }),
       },
     ],
   };
 }
 
 /** The routes for the other services and the operator. */
-function listInternalRoutes(dependencies: AppDependencies): RouteTable {
+function listInternalRoutes(dependencies: RouteDependencies): RouteTable {
   const { internalGuard, tokenKeys, usageQueryTimeoutMs: timeoutMs } = dependencies;
   return {
     toWireError: toInternalError,
@@ -98,7 +105,7 @@ function listInternalRoutes(dependencies: AppDependencies): RouteTable {
       ...serveConsoleApi(usageConsoleApi, {
         internalGuard,
         keys: tokenKeys,
-        handlers: createConsoleHandlers({ ...dependencies, lookUp: createLookUpGate({ ...CONSOLE, timeoutMs }) }),
+        handlers: createConsoleHandlers({ ...dependencies, sumUp: createLookUpGate({ ...CONSOLE_SUMS, timeoutMs }) }),
       }),
     ],
   };

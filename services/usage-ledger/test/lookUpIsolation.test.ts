@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type ConsoleRoute, usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { request } from 'undici';
 import { aPartition, openTestLedger, type TestLedger } from './openTestLedger.ts';
 import { startTestAuth, type TestAuth } from './startTestAuth.ts';
-import { internalHeaders, startTestService, type TestService } from './startTestService.ts';
+import { fleet, internalHeaders, startTestService, type TestService } from './startTestService.ts';
 
 /** Long enough for all that must go on meanwhile. */
 const TIMEOUT_MS = 6_000;
@@ -37,6 +40,17 @@ async function statusOf(url: string, headers: Record<string, string> = {}): Prom
 const sum = (headers: Record<string, string>) => statusOf(`${service.publicUrl}/v1/svc/usage`, headers);
 const lookUp = ({ callId }: UsageRecorded, headers: Record<string, string>) =>
   statusOf(`${service.publicUrl}/v1/svc/usage/request/${callId}`, headers);
+
+/** Calls a console route for a member of a call's workspace, as the edge does. */
+async function callAsMember({ method, path }: ConsoleRoute, target: string, { workspaceId }: UsageRecorded) {
+  const key = fleet.keyOf('edge');
+  const route = `${method} ${path}`;
+  const member = { userId: 'u1', organizationId: 'o1', workspaceId, role: 'owner' };
+  return statusOf(`${service.internalUrl}${target}`, {
+    ...((await createTokenIssuer({ key })('usage-ledger', route)) as Record<string, string>),
+    [CONSOLE_CALLER_HEADER]: signConsoleCaller(member, route, { key }),
+  });
+}
 
 /** Sends an event the way the router does, and waits until it is recorded. */
 async function record(event: UsageRecorded): Promise<void> {
@@ -100,6 +114,17 @@ it('slow sums of one key hold up neither another key’s, nor look-ups by id, no
     },
   );
   expect(await sum(myKey)).toBe(200);
+
+  const { listUsage, getCall } = usageConsoleApi.routes;
+  const sumAsMember = (event: UsageRecorded) =>
+    callAsMember(listUsage, '/console/usage?start=2026-01-01&end=2027-01-01', event);
+  await whileSlow(
+    () => sumAsMember(slow),
+    async () => {
+      expect(await callAsMember(getCall, `/console/usage/calls/${slow.callId}`, slow)).toBe(200);
+      expect(await lookUp(slow, slowKey)).toBe(200);
+    },
+  );
 });
 
 it('slow look-ups by id hold up neither sums nor the recording of calls, whoever asks', async () => {

@@ -18,17 +18,19 @@ import { toUsageSumsBody } from './bookHandlers.ts';
 /** Makes the handlers of the console's usage. Each reads the books of the caller's workspace alone. */
 export function createConsoleHandlers({
   lookUpDb,
-  lookUp,
+  sumUp,
+  lookUpCall,
   pricesOf,
 }: {
   lookUpDb: Db;
-  lookUp: LookUpGate;
+  sumUp: LookUpGate;
+  lookUpCall: LookUpGate;
   pricesOf: PricesOf;
 }): ConsoleHandlers<typeof usageConsoleApi> {
   return {
     async listUsage({ params: { start: startDay, end: endDay, by, group }, caller: { workspaceId } }) {
       const range = { startDay, endDay, groupBy: [by, ...GROUPINGS[group]], limit: MAX_USAGE_ROWS + 1 };
-      const usage = await lookUp(workspaceId, () => listUsage(lookUpDb, { workspaceId }, range));
+      const usage = await sumUp(workspaceId, () => listUsage(lookUpDb, { workspaceId }, range));
       if (usage.length > MAX_USAGE_ROWS) throw new ApiError<LedgerFault>(TOO_MANY_ROWS);
       return {
         usage: usage.map((entry) => ({
@@ -41,7 +43,7 @@ export function createConsoleHandlers({
       };
     },
     async getSpendRate({ caller: { workspaceId } }) {
-      const rate = await lookUp(workspaceId, () => readSpendRate(lookUpDb, { workspaceId, now: new Date() }));
+      const rate = await sumUp(workspaceId, () => readSpendRate(lookUpDb, { workspaceId, now: new Date() }));
       return {
         credit_nano_usd: String(rate.creditNanoUsd),
         per_day_nano_usd: String(rate.perDayNanoUsd),
@@ -50,7 +52,7 @@ export function createConsoleHandlers({
     },
     async getCall({ params: { call_id: id }, caller: { workspaceId } }) {
       const [callId = ''] = CALL_ID.exec(id) ?? [];
-      const call = await lookUp(workspaceId, () => findUsageRequest(lookUpDb, { callId, workspaceId }));
+      const call = await lookUpCall(workspaceId, () => findUsageRequest(lookUpDb, { callId, workspaceId }));
       if (!call) throw new ApiError({ kind: 'unknown_call' });
       // A call is shown without its prices rather than not at all.
       const prices = await pricesOf(call.priceVersion).catch(() => []);
