@@ -61,7 +61,9 @@ module.exports = {
       name: 'only-tests-import-deploy',
       comment: 'What runs a stack is no part of the stack.',
       severity: 'error',
-      from: { pathNot: ['^deploy/', '^test/', '^bench/', '^services/[^/]+/test/', '[.]test[.]ts$'] },
+      from: {
+        pathNot: ['^deploy/', '^test/', '^bench/', '^services/[^/]+/test/', '^dashboard/test/', '[.]test[.]ts$'],
+      },
       to: { path: '^deploy/' },
     },
     {

@@ -286,7 +286,7 @@ inBrowser('the dashboard in Chromium', () => {
     await page.getByLabel('Name').fill('Production');
     await check(page, 'workspace-dialog');
     await page.getByRole('button', { name: 'Create for good' }).click();
-    await page.getByText('Production').waitFor();
+    await page.getByRole('main').getByText('Production').waitFor();
     await look(page, '/organizations', 'organizations');
     await look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
     await look(page, `/organizations/${organizationId}/members`, 'members');

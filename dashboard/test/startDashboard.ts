@@ -4,7 +4,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import { describe, expect } from '@jest/globals';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
-import type { RegionHosts } from '../../services/control-plane/src/config.ts';
+import type { RegionHosts } from '../../services/control-plane/src/organizations/regionHosts.ts';
 import { readPages } from '../../services/control-plane/src/pages/pages.ts';
 import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
 import { buildDashboard } from '../buildDashboard.ts';

@@ -1,15 +1,9 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { regionSchema } from '@turnpike/config/region';
-import { browserOriginSchema, databaseUrlSchema, jsonSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
+import { browserOriginSchema, databaseUrlSchema } from '@turnpike/config/sharedSettings';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { providersSchema } from './identity/providers.ts';
-
-const regionHostsSchema = jsonSchema.pipe(
-  z.partialRecord(regionSchema, z.strictObject({ console_url: browserOriginSchema, base_url: serviceUrlSchema })),
-);
-/** The hosts of the regions that the pages call or name. */
-export type RegionHosts = z.infer<typeof regionHostsSchema>;
+import { regionHostsSchema } from './organizations/regionHosts.ts';
 
 export const configSchema = z.object({
   ...commonConfig,

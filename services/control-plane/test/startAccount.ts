@@ -12,16 +12,16 @@ import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
-import type { RegionHosts } from '../src/config.ts';
 import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
 import { openJobQueue } from '../src/jobs/openJobQueue.ts';
 import { Outbox } from '../src/mail/outbox.ts';
+import type { RegionHosts } from '../src/organizations/regionHosts.ts';
 import type { Pages } from '../src/pages/pages.ts';
 
 export const fleet = aFleet('global');
 export const ACCOUNT_ORIGIN = 'http://localhost:8106';
-export const REGION_HOSTS: RegionHosts = {
+const REGION_HOSTS: RegionHosts = {
   eu: { console_url: 'https://console.eu.example', base_url: 'https://api.eu.example/v1' },
 };
 

@@ -10,7 +10,6 @@ import type { z } from 'zod';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
-import type { RegionHosts } from '../config.ts';
 import type { Db } from '../database/openDatabase.ts';
 import {
   addPasskey,
@@ -37,6 +36,7 @@ import {
   listOrganizations,
   renameOrganization,
 } from '../organizations/organizations.ts';
+import type { RegionHosts } from '../organizations/regionHosts.ts';
 import {
   changeWorkspace,
   createConsoleToken,
