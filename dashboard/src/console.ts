@@ -1,6 +1,8 @@
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, useInfiniteQuery } from '@tanstack/react-query';
 import { type Arguments, callHost, callRoute, Refused } from '@turnpike/console-api/callRoute';
-import type { ConsoleRoute } from '@turnpike/console-api/consoleApi';
+import { type ConsoleRoute, keysConsoleApi, usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { useEffect } from 'react';
+import type * as z from 'zod/mini';
 import { queryClient, routes, type Workspace } from './account.ts';
 
 /** Age at which a token is replaced. A token is valid for 5 minutes. */
@@ -36,3 +38,56 @@ export async function callConsole<const R extends ConsoleRoute>(
     return callWith(await queryClient.fetchQuery(query));
   }
 }
+
+export const { routes: keyRoutes } = keysConsoleApi;
+export type Key = z.output<typeof keyRoutes.listKeys.answer>['keys'][number];
+
+/** Reads the keys of a workspace, the newest first: page after page, as the region gives them by id. */
+export function useKeys(workspace: Workspace) {
+  const query = useInfiniteQuery({
+    queryKey: ['keys', workspace.workspaceId],
+    queryFn: ({ pageParam: after }) => callConsole(workspace, keyRoutes.listKeys, { params: { after } }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_after: next }) => next ?? undefined,
+    select: sortKeys,
+  });
+  const { hasNextPage, isFetching, error, fetchNextPage } = query;
+  useEffect(() => {
+    if (hasNextPage && !isFetching && !error) void fetchNextPage();
+  }, [hasNextPage, isFetching, error, fetchNextPage]);
+  return query;
+}
+
+const sortKeys = ({ pages }: { pages: { keys: Key[] }[] }): Key[] =>
+  pages.flatMap(({ keys }) => keys).sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+
+/** The spend of each key of a workspace since the first of the month, UTC, in nano-dollars. */
+export const monthByKeyQuery = (workspace: Workspace) =>
+  queryOptions({
+    queryKey: ['month by key', workspace.workspaceId],
+    async queryFn() {
+      const now = new Date();
+      const toDay = (date: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), date)).toISOString();
+      const params = {
+        start: toDay(1).slice(0, 10),
+        end: toDay(now.getUTCDate() + 1).slice(0, 10),
+        group: 'key' as const,
+      };
+      const { usage } = await callConsole(workspace, usageConsoleApi.routes.listUsage, { params });
+      const spend = new Map<string, bigint>();
+      for (const { key_id: keyId, charge_nano_usd: charge } of usage)
+        spend.set(keyId ?? '', (spend.get(keyId ?? '') ?? 0n) + BigInt(charge));
+      return spend;
+    },
+  });
+
+export const creditQuery = (workspace: Workspace) =>
+  queryOptions({
+    queryKey: ['credit', workspace.workspaceId],
+    queryFn: () => callConsole(workspace, keyRoutes.getCredit),
+  });
+export const spendRateQuery = (workspace: Workspace) =>
+  queryOptions({
+    queryKey: ['spend rate', workspace.workspaceId],
+    queryFn: () => callConsole(workspace, usageConsoleApi.routes.getSpendRate),
+  });

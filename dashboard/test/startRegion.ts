@@ -1,8 +1,9 @@
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
+import { aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
 import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/auth/test/startAuth.ts';
 import { fleet as globalFleet } from '../../services/control-plane/test/startAccount.ts';
 import { startConsole } from '../../services/edge/test/startConsole.ts';
-import { openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { aPartition, openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { startTestService } from '../../services/usage-ledger/test/startTestService.ts';
 import { type Dashboard, startDashboard } from './startDashboard.ts';
 
@@ -10,6 +11,10 @@ import { type Dashboard, startDashboard } from './startDashboard.ts';
 export interface RegionalDashboard extends Dashboard {
   auth: TestAuth;
   ledger: TestLedger;
+  /** Sets what the region's gate knows of money, in nano-dollars. */
+  setCredit(amounts: Record<string, string>): void;
+  /** Records a call of now with this charge. */
+  spend(call: { workspaceId: string; keyId: string; nanoUsd: bigint }): Promise<void>;
   /** Gives the region a workspace that the account layer has, as its feed does. */
   tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
 }
@@ -40,6 +45,17 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     ...dashboard,
     auth,
     ledger,
+    setCredit: (amounts) => auth.answerSpend((_req, res) => void res.end(JSON.stringify(amounts))),
+    spend: ({ nanoUsd: chargeNanoUsd, ...owner }) =>
+      aPartition(ledger.db).deliver([
+        aUsageRecorded({
+          ...owner,
+          startedAtMs: Date.now(),
+          holdNanoUsd: chargeNanoUsd,
+          formulaNanoUsd: chargeNanoUsd,
+          chargeNanoUsd,
+        }),
+      ]),
     async tellWorkspace(workspaceId, organizationId) {
       const workspace = {
         organization_id: organizationId,

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { Page } from 'playwright-core';
-import { createOrganization, goTo, inBrowser, look } from './startDashboard.ts';
+import { registerAKey } from '../../services/auth/test/builders.ts';
+import { check, createOrganization, goTo, inBrowser, look } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
@@ -10,11 +12,19 @@ inBrowser('the pages of a workspace in Chromium', () => {
   let dashboard: RegionalDashboard;
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
+    dashboard.setCredit({
+      credit_nano_usd: '12500000000',
+      held_nano_usd: '3000000',
+      month_spend_nano_usd: '7250000000',
+      spend_nano_usd: '0',
+    });
   });
   afterAll(() => dashboard?.stop());
 
   /** Signs in and creates an organization with a workspace. Returns the page, and the path of the workspace. */
-  async function openWorkspace(address: string): Promise<{ page: Page; organizationId: string; path: string }> {
+  async function openWorkspace(
+    address: string,
+  ): Promise<{ page: Page; organizationId: string; workspaceId: string; path: string }> {
     const page = await dashboard.openAs(address);
     const organizationId = await createOrganization(page, 'Acme');
     await page.getByRole('button', { name: 'Create workspace in United States' }).click();
@@ -23,8 +33,9 @@ inBrowser('the pages of a workspace in Chromium', () => {
     await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     const path = new URL(page.url()).pathname;
-    await dashboard.tellWorkspace(path.split('/').at(-1) ?? '', organizationId);
-    return { page, organizationId, path };
+    const workspaceId = path.split('/').at(-1) ?? '';
+    await dashboard.tellWorkspace(workspaceId, organizationId);
+    return { page, organizationId, workspaceId, path };
   }
 
   /** Lists the requests of a page to the console host and for tokens, as method, path and status. */
@@ -40,18 +51,141 @@ inBrowser('the pages of a workspace in Chromium', () => {
   }
 
   it('opens a workspace, and asks for one token for all that its pages read', async () => {
-    const { page } = await openWorkspace('ann@example.com');
+    const { page, path } = await openWorkspace('ann@example.com');
     const seen = record(page);
-    await goTo(page, 'Keys');
+    await page.goto(`${path}/keys`);
     await page.getByText('This workspace has no key yet').waitFor();
     await goTo(page, 'Overview');
+    await page.getByRole('region', { name: 'Credit' }).getByText('$12.50').waitFor();
     await goTo(page, 'Keys');
     expect(seen.filter((line) => line.includes('token'))).toEqual(['POST console-token 201']);
-    expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage])')).not.toContain('eyJ');
+  });
+
+  it('creates a key whose secret leaves the browser for no request and no store, and is on one screen', async () => {
+    const { page, path } = await openWorkspace('eve@example.com');
+    const sent: string[] = [];
+    page.on('request', (request) =>
+      sent.push(request.url(), JSON.stringify(request.headers()), request.postData() ?? ''),
+    );
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Laptop');
+    await page.getByLabel('Budget in dollars').fill('2.5');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
+    expect(isWellFormedApiKey(secret)).toBe(true);
+    expect((await dashboard.auth.getPublic('/v1/svc/key', `Bearer ${secret}`)).body).toMatchObject({
+      max_budget_usd: 2.5,
+    });
+
+    await page.getByRole('link', { name: 'Use it in a first call' }).click();
+    await page
+      .getByRole('region', { name: 'First call' })
+      .last()
+      .getByText(`Authorization: Bearer ${secret}`)
+      .first()
+      .waitFor();
+    await page.getByLabel('Language').selectOption('Python');
+    await page.getByText(`api_key="${secret}"`).waitFor();
+    await goTo(page, 'Keys');
+    await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await goTo(page, 'Overview');
+    await page
+      .getByText(`Bearer sk-...${secret.slice(-4)}`)
+      .first()
+      .waitFor();
+    expect(await page.content()).not.toContain(secret);
+
+    expect(sent.join()).toContain(toKeySha256(secret));
+    const stored = JSON.stringify([
+      await page.context().storageState({ indexedDB: true }),
+      await page.evaluate('JSON.stringify([{ ...sessionStorage }, history.state, location.href, document.title])'),
+    ]);
+    for (const place of [sent.join(), stored]) expect(place).not.toContain(secret.slice(3, -6));
+    // Nor is the console token stored, which is a JWT.
+    expect(stored).not.toContain('eyJ');
+    await page.goto(`${path}/keys`);
+    expect(await page.content()).not.toContain(secret);
+  });
+
+  it('blocks, unblocks and revokes a key, and leaves the block of the operator', async () => {
+    const { page, path, workspaceId } = await openWorkspace('fay@example.com');
+    const { apiKey, keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Laptop' });
+    await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Server' });
+    const blocked = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Shared' });
+    await dashboard.auth.callInternal('POST', `/internal/keys/${blocked.keyId}/block`);
+    await dashboard.spend({ workspaceId, keyId, nanoUsd: 1_250_000_000n });
+    await page.goto(`${path}/keys`);
+    const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name} `) });
+    await row('Laptop').getByText('$1.25').waitFor();
+    await row('Shared').getByText('by the operator').waitFor();
+    expect(
+      await row('Shared')
+        .getByRole('button', { name: /^Unblock/ })
+        .count(),
+    ).toBe(0);
+    await row('Laptop')
+      .getByRole('button', { name: /^Block/ })
+      .click();
+    await row('Laptop').getByText('Blocked', { exact: true }).waitFor();
+    await row('Laptop')
+      .getByRole('button', { name: /^Unblock/ })
+      .click();
+    await row('Laptop').getByText('Active', { exact: true }).waitFor();
+    expect((await dashboard.auth.getPublic('/v1/svc/key', `Bearer ${apiKey}`)).status).toBe(200);
+    await row('Laptop')
+      .getByRole('button', { name: /^Revoke/ })
+      .click();
+    await page.getByText('This cannot be undone').waitFor();
+    await page.getByRole('button', { name: 'Revoke for good' }).click();
+    await row('Laptop').getByText('Revoked', { exact: true }).waitFor();
+    expect((await dashboard.auth.getPublic('/v1/svc/key', `Bearer ${apiKey}`)).status).toBe(401);
+    await page.getByLabel('Status').selectOption('Active');
+    await page.getByText('1 to 1 of 1', { exact: true }).waitFor();
+  });
+
+  it('shows 10,000 keys by pages, the newest first, and finds one of them', async () => {
+    const { page, path, workspaceId } = await openWorkspace('gus@example.com');
+    await dashboard.auth.db.apiKey.createMany({
+      data: Array.from({ length: 10_000 }, (_, index) => ({
+        keyId: `key_${workspaceId}_${index}`,
+        workspaceId,
+        storedHash: toKeySha256(`${workspaceId} ${index}`),
+        pepperId: 'p1',
+        lastFour: String(index).padStart(4, '0'),
+        name: `Key ${index}`,
+        createdAt: new Date(Date.UTC(2026, 0, 1) + index * 1_000),
+      })),
+    });
+    await page.goto(`${path}/keys`);
+    await page.getByText('1 to 50 of 10,000', { exact: true }).waitFor();
+    expect(await page.getByRole('row').nth(1).getByRole('cell').first().textContent()).toBe('Key 9999');
+    expect(await page.getByRole('row').count()).toBe(51);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('51 to 100 of 10,000', { exact: true }).waitFor();
+    await page.getByLabel('Find by name').fill('0042');
+    await page.getByRole('cell', { name: 'Key 42', exact: true }).waitFor();
+    await page.getByText('1 to 1 of 1', { exact: true }).waitFor();
+    await page.getByLabel('Find by name').fill('nothing like it');
+    await page.getByText('No key is like that').waitFor();
+  });
+
+  it('shows money and no keys to a billing viewer', async () => {
+    const { page, path, organizationId } = await openWorkspace('ida@example.com');
+    const viewer = await dashboard.openAs('jon@example.com');
+    const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@example.com' } });
+    await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
+    await page.close();
+    await viewer.goto(path);
+    await viewer.getByRole('region', { name: 'Credit' }).getByText('$12.50').waitFor();
+    expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    await viewer.goto(`${path}/keys`);
+    await viewer.getByText('Your role does not show this').waitFor();
   });
 
   it('gets a new token once if the host refuses the one that it has', async () => {
-    const { page } = await openWorkspace('ben@example.com');
+    const { page, path } = await openWorkspace('ben@example.com');
     const isRefused = { once: true, always: false };
     await page.route('**/console/keys*', async (route) => {
       const headers = { ...route.request().headers() };
@@ -60,9 +194,16 @@ inBrowser('the pages of a workspace in Chromium', () => {
       await route.continue({ headers });
     });
     const seen = record(page);
-    await goTo(page, 'Keys');
+    await page.goto(`${path}/keys`);
     await page.getByText('This workspace has no key yet').waitFor();
-    expect(seen).toEqual(['POST console-token 201', 'GET keys 401', 'POST console-token 201', 'GET keys 200']);
+    // Answers to the page before may come late.
+    const begin = seen.indexOf('POST console-token 201');
+    expect(seen.slice(begin)).toEqual([
+      'POST console-token 201',
+      'GET keys 401',
+      'POST console-token 201',
+      'GET keys 200',
+    ]);
 
     isRefused.always = true;
     seen.length = 0;
@@ -71,17 +212,22 @@ inBrowser('the pages of a workspace in Chromium', () => {
     expect(seen).toEqual(['POST console-token 201', 'GET keys 401', 'POST console-token 201', 'GET keys 401']);
   });
 
-  it('says that the region does not answer, and shows other pages', async () => {
-    const { page, path } = await openWorkspace('cleo@example.com');
+  it('says that the region does not answer, and shows other pages and what was loaded before', async () => {
+    const { page, path, workspaceId } = await openWorkspace('cleo@example.com');
+    await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Laptop' });
     await page.route('**/console/**', (route) => route.abort());
     await page.goto(`${path}/keys`);
     await page.getByText('The region of this workspace does not answer').waitFor();
     await goTo(page, 'Members');
     await page.unroute('**/console/**');
-    await page.goto(`${path}/keys`);
-    await page.getByText('This workspace has no key yet').waitFor();
-    await page.route('**/console/**', (route) => route.abort());
-    await goTo(page, 'Overview');
+    await page.getByRole('navigation').getByRole('link', { name: 'Production' }).click();
+    await goTo(page, 'Keys');
+    await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();
+    await page.route('**/console/keys?*', (route) => route.abort());
+    await page.route('**/console/keys', (route) => route.abort());
+    await page.getByRole('button', { name: /^Block/ }).click();
+    await page.getByText('The page shows what was loaded before').waitFor();
+    await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();
   });
 
   it('answers a workspace that is not there in words', async () => {
@@ -91,10 +237,37 @@ inBrowser('the pages of a workspace in Chromium', () => {
   });
 
   it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA on any page in %s', async (colorScheme) => {
-    const { page, path } = await openWorkspace(`looks-${colorScheme}@example.com`);
+    const { page, path, workspaceId } = await openWorkspace(`looks-${colorScheme}@example.com`);
     await page.emulateMedia({ colorScheme });
     await look(page, path, 'overview');
     await look(page, `${path}/keys`, 'keys-empty');
+    const name = 'שלום: ein sehr langer Name, Donaudampfschifffahrtsgesellschaftskapitän, damit er umgebrochen wird';
+    const limits = { max_budget_nano_usd: '25000000000', expires_at: '2027-01-01T00:00:00Z' };
+    await registerAKey(dashboard.auth, { workspace_id: workspaceId, name, ...limits });
+    const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Server' });
+    await dashboard.auth.callInternal('POST', `/internal/keys/${keyId}/block`);
+    await dashboard.spend({ workspaceId, keyId, nanoUsd: 4_200n });
+    await look(page, `${path}/keys`, 'keys');
+    await look(page, path, 'overview-first-call');
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: /^Revoke Server/ }).click();
+    await check(page, 'key-revoke-dialog');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByLabel('Budget in dollars').fill('much');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Laptop');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    await page.getByText('must be an amount in dollars').waitFor();
+    await check(page, 'key-create-dialog');
+    await page.getByLabel('Budget in dollars').fill('');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    await page.getByLabel('Secret of the key').waitFor();
+    await check(page, 'key-secret-dialog');
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.route('**/console/**', (route) => route.abort());
+    await page.goto(`${path}/keys`);
+    await page.getByText('The region of this workspace does not answer').waitFor();
+    await check(page, 'keys-region-away');
   });
 
   it('draws no error and no report of the content security policy', () => {

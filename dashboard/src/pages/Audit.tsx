@@ -5,7 +5,8 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { Fragment } from 'react';
 import { membersQuery, routes } from '../account.ts';
-import { Empty, Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { WideTable } from '../shell/WideTable.tsx';
 
 /** The changes of an organization, the newest first. */
 export function Audit() {
@@ -32,39 +33,25 @@ export function Audit() {
             );
           return (
             <>
-              <WideTable label="Audit">
-                <Table verticalSpacing="sm">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th scope="col">When</Table.Th>
-                      <Table.Th scope="col">Who</Table.Th>
-                      <Table.Th scope="col">Change</Table.Th>
-                      <Table.Th scope="col">Target</Table.Th>
-                      <Table.Th scope="col">Details</Table.Th>
-                      <Table.Th scope="col">From</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {lines.map((line) => (
-                      <Table.Tr key={line.audit_id}>
-                        <Table.Td>
-                          <Moment at={line.at} />
-                        </Table.Td>
-                        <Table.Td>
-                          <Name>{nameOf(line.actor) ?? line.actor}</Name>
-                        </Table.Td>
-                        <Table.Td className="sentence">{line.action.replaceAll(/[._]/g, ' ')}</Table.Td>
-                        <Table.Td>
-                          <Name>{nameOf(line.target) ?? line.target}</Name>
-                        </Table.Td>
-                        <Table.Td>
-                          <Details before={line.before} after={line.after} />
-                        </Table.Td>
-                        <Table.Td>{line.address}</Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
+              <WideTable label="Audit" columns={['When', 'Who', 'Change', 'Target', 'Details', 'From']}>
+                {lines.map((line) => (
+                  <Table.Tr key={line.audit_id}>
+                    <Table.Td>
+                      <Moment at={line.at} />
+                    </Table.Td>
+                    <Table.Td>
+                      <Name>{nameOf(line.actor) ?? line.actor}</Name>
+                    </Table.Td>
+                    <Table.Td className="sentence">{line.action.replaceAll(/[._]/g, ' ')}</Table.Td>
+                    <Table.Td>
+                      <Name>{nameOf(line.target) ?? line.target}</Name>
+                    </Table.Td>
+                    <Table.Td>
+                      <Details before={line.before} after={line.after} />
+                    </Table.Td>
+                    <Table.Td>{line.address}</Table.Td>
+                  </Table.Tr>
+                ))}
               </WideTable>
               {query.hasNextPage && (
                 <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>

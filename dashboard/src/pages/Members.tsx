@@ -8,11 +8,12 @@ import { hasRight, isWithin, type Role } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import type { output } from 'zod/mini';
 import { invitationsQuery, membersQuery, organizationQuery, routes, userQuery } from '../account.ts';
-import { Failure, useChange, useForm } from '../shell/change.tsx';
-import { Choice, Dialog } from '../shell/Dialog.tsx';
+import { useChange } from '../shell/change.tsx';
+import { ConfirmDialog, FormDialog } from '../shell/dialogs.tsx';
 import { RoleChoice } from '../shell/RoleChoice.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
-import { Empty, Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 type Member = output<typeof accountApi.routes.listMembers.answer>['members'][number];
 type Invitation = output<typeof accountApi.routes.listInvitations.answer>['invitations'][number];
@@ -32,67 +33,48 @@ export function Members() {
     <Page title="Members" action={mayWrite && <Button onClick={() => setInviting(true)}>Invite a member</Button>}>
       <Loaded query={members}>
         {({ members }) => (
-          <WideTable label="Members">
-            <Table verticalSpacing="sm">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th scope="col">Member</Table.Th>
-                  <Table.Th scope="col">Role</Table.Th>
-                  <Table.Th scope="col">Joined</Table.Th>
-                  <Table.Th scope="col">Actions</Table.Th>
+          <WideTable label="Members" columns={['Member', 'Role', 'Joined', 'Actions']}>
+            {members.map((member) => {
+              const isSelf = member.user_id === user.data?.user_id;
+              const isInReach = mayWrite && isWithin(member.role, own);
+              const label = member.address ?? member.name;
+              return (
+                <Table.Tr key={member.user_id}>
+                  <Table.Td>
+                    <Name>{member.name}</Name>
+                    {isSelf && ' (you)'}
+                    {member.address !== null && member.address !== member.name && (
+                      <Text size="sm" c="dimmed">
+                        <Name>{member.address}</Name>
+                      </Text>
+                    )}
+                  </Table.Td>
+                  <Table.Td>
+                    <Badge variant="default">{ROLE_NAMES[member.role]}</Badge>
+                  </Table.Td>
+                  <Table.Td>
+                    <Moment at={member.joined_at} />
+                  </Table.Td>
+                  <Table.Td>
+                    <Group gap="xs" wrap="nowrap">
+                      {isInReach && (
+                        <RowButton label={`Change role of ${label}`} onClick={() => setChanged(member)}>
+                          Change role
+                        </RowButton>
+                      )}
+                      {(isSelf || isInReach) && (
+                        <RowButton
+                          label={isSelf ? 'Leave the organization' : `Remove ${label}`}
+                          onClick={() => setRemoved(member)}
+                        >
+                          {isSelf ? 'Leave' : 'Remove'}
+                        </RowButton>
+                      )}
+                    </Group>
+                  </Table.Td>
                 </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {members.map((member) => {
-                  const isSelf = member.user_id === user.data?.user_id;
-                  const isInReach = mayWrite && isWithin(member.role, own);
-                  const label = member.address ?? member.name;
-                  return (
-                    <Table.Tr key={member.user_id}>
-                      <Table.Td>
-                        <Name>{member.name}</Name>
-                        {isSelf && ' (you)'}
-                        {member.address !== null && member.address !== member.name && (
-                          <Text size="sm" c="dimmed">
-                            <Name>{member.address}</Name>
-                          </Text>
-                        )}
-                      </Table.Td>
-                      <Table.Td>
-                        <Badge variant="default">{ROLE_NAMES[member.role]}</Badge>
-                      </Table.Td>
-                      <Table.Td>
-                        <Moment at={member.joined_at} />
-                      </Table.Td>
-                      <Table.Td>
-                        <Group gap="xs" wrap="nowrap">
-                          {isInReach && (
-                            <Button
-                              size="xs"
-                              variant="default"
-                              aria-label={`Change role of ${label}`}
-                              onClick={() => setChanged(member)}
-                            >
-                              Change role
-                            </Button>
-                          )}
-                          {(isSelf || isInReach) && (
-                            <Button
-                              size="xs"
-                              variant="default"
-                              aria-label={isSelf ? 'Leave the organization' : `Remove ${label}`}
-                              onClick={() => setRemoved(member)}
-                            >
-                              {isSelf ? 'Leave' : 'Remove'}
-                            </Button>
-                          )}
-                        </Group>
-                      </Table.Td>
-                    </Table.Tr>
-                  );
-                })}
-              </Table.Tbody>
-            </Table>
+              );
+            })}
           </WideTable>
         )}
       </Loaded>
@@ -137,50 +119,34 @@ function Invitations({ organizationId, onInvite }: { organizationId: string; onI
               </Button>
             </Empty>
           ) : (
-            <WideTable label="Invitations">
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th scope="col">Address</Table.Th>
-                    <Table.Th scope="col">Role</Table.Th>
-                    <Table.Th scope="col">Invited by</Table.Th>
-                    <Table.Th scope="col">Ends</Table.Th>
-                    <Table.Th scope="col">Status</Table.Th>
-                    <Table.Th scope="col">Actions</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {invitations.map((invitation) => (
-                    <Table.Tr key={invitation.invitation_id}>
-                      <Table.Td>
-                        <Name>{invitation.address}</Name>
-                      </Table.Td>
-                      <Table.Td>
-                        <Badge variant="default">{ROLE_NAMES[invitation.role]}</Badge>
-                      </Table.Td>
-                      <Table.Td>
-                        <Name>{nameOf(invitation.invited_by)}</Name>
-                      </Table.Td>
-                      <Table.Td>
-                        <Moment at={invitation.ends_at} />
-                      </Table.Td>
-                      <Table.Td>{STATUS_NAMES[invitation.status]}</Table.Td>
-                      <Table.Td>
-                        {invitation.status === 'open' && (
-                          <Button
-                            size="xs"
-                            variant="default"
-                            aria-label={`Withdraw the invitation of ${invitation.address}`}
-                            onClick={() => setWithdrawn(invitation)}
-                          >
-                            Withdraw
-                          </Button>
-                        )}
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
+            <WideTable label="Invitations" columns={['Address', 'Role', 'Invited by', 'Ends', 'Status', 'Actions']}>
+              {invitations.map((invitation) => (
+                <Table.Tr key={invitation.invitation_id}>
+                  <Table.Td>
+                    <Name>{invitation.address}</Name>
+                  </Table.Td>
+                  <Table.Td>
+                    <Badge variant="default">{ROLE_NAMES[invitation.role]}</Badge>
+                  </Table.Td>
+                  <Table.Td>
+                    <Name>{nameOf(invitation.invited_by)}</Name>
+                  </Table.Td>
+                  <Table.Td>
+                    <Moment at={invitation.ends_at} />
+                  </Table.Td>
+                  <Table.Td>{STATUS_NAMES[invitation.status]}</Table.Td>
+                  <Table.Td>
+                    {invitation.status === 'open' && (
+                      <RowButton
+                        label={`Withdraw the invitation of ${invitation.address}`}
+                        onClick={() => setWithdrawn(invitation)}
+                      >
+                        Withdraw
+                      </RowButton>
+                    )}
+                  </Table.Td>
+                </Table.Tr>
+              ))}
             </WideTable>
           )
         }
@@ -210,11 +176,16 @@ function Invite({ organizationId, own, onClose }: DialogProps & { own: Role }) {
       callRoute(routes.invite, { params: { organization_id: organizationId }, body }),
     { onDone: onClose },
   );
-  const { onSubmit, problemOf } = useForm(routes.invite.body, invite);
   return (
-    <Dialog title="Invite a member" onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate>
-        <Stack>
+    <FormDialog
+      title="Invite a member"
+      action="Send the invitation"
+      schema={routes.invite.body}
+      change={invite}
+      onClose={onClose}
+    >
+      {(problemOf) => (
+        <>
           <TextInput
             label="E-mail address"
             description="Only a user who reads the mail of this address can accept, within 7 days."
@@ -225,13 +196,9 @@ function Invite({ organizationId, own, onClose }: DialogProps & { own: Role }) {
             required
           />
           <RoleChoice own={own} initial="developer" />
-          <Failure error={invite.error} />
-          <Choice type="submit" isPending={invite.isPending} onClose={onClose}>
-            Send the invitation
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+        </>
+      )}
+    </FormDialog>
   );
 }
 
@@ -244,22 +211,23 @@ function ChangeRole({ organizationId, member, own, onClose }: DialogProps & { me
       }),
     { onDone: onClose },
   );
-  const { onSubmit } = useForm(routes.changeRole.body, change);
   return (
-    <Dialog title="Change a role" onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <Stack>
+    <FormDialog
+      title="Change a role"
+      action="Change the role"
+      schema={routes.changeRole.body}
+      change={change}
+      onClose={onClose}
+    >
+      {() => (
+        <>
           <Text>
             The new role of <Name>{member.name}</Name> counts from the next request on.
           </Text>
           <RoleChoice own={own} initial={member.role} />
-          <Failure error={change.error} />
-          <Choice type="submit" isPending={change.isPending} onClose={onClose}>
-            Change the role
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+        </>
+      )}
+    </FormDialog>
   );
 }
 
@@ -274,21 +242,20 @@ function Remove({ organizationId, member, isSelf, onClose }: DialogProps & { mem
     { onDone: () => (isSelf ? void navigate({ to: PAGES.organizations }) : onClose()) },
   );
   return (
-    <Dialog title={isSelf ? 'Leave the organization' : 'Remove a member'} onClose={onClose}>
-      <Text>
-        {isSelf ? (
-          'You lose access at once. Only a new invitation brings you back.'
-        ) : (
-          <>
-            <Name>{member.name}</Name> loses access at once. Keys that this member made stay.
-          </>
-        )}
-      </Text>
-      <Failure error={remove.error} />
-      <Choice color="red" isPending={remove.isPending} onClick={() => remove.mutate(undefined)} onClose={onClose}>
-        {isSelf ? 'Leave' : 'Remove'}
-      </Choice>
-    </Dialog>
+    <ConfirmDialog
+      title={isSelf ? 'Leave the organization' : 'Remove a member'}
+      action={isSelf ? 'Leave' : 'Remove'}
+      change={remove}
+      onClose={onClose}
+    >
+      {isSelf ? (
+        'You lose access at once. Only a new invitation brings you back.'
+      ) : (
+        <>
+          <Name>{member.name}</Name> loses access at once. Keys that this member made stay.
+        </>
+      )}
+    </ConfirmDialog>
   );
 }
 
@@ -301,14 +268,8 @@ function Withdraw({ organizationId, invitation, onClose }: DialogProps & { invit
     { onDone: onClose },
   );
   return (
-    <Dialog title="Withdraw an invitation" onClose={onClose}>
-      <Text>
-        The link in the mail to <Name>{invitation.address}</Name> stops working at once.
-      </Text>
-      <Failure error={withdraw.error} />
-      <Choice color="red" isPending={withdraw.isPending} onClick={() => withdraw.mutate(undefined)} onClose={onClose}>
-        Withdraw
-      </Choice>
-    </Dialog>
+    <ConfirmDialog title="Withdraw an invitation" action="Withdraw" change={withdraw} onClose={onClose}>
+      The link in the mail to <Name>{invitation.address}</Name> stops working at once.
+    </ConfirmDialog>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Table, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
@@ -6,10 +6,11 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import { organizationsQuery, routes } from '../account.ts';
-import { Failure, useChange, useForm } from '../shell/change.tsx';
-import { Choice, Dialog } from '../shell/Dialog.tsx';
+import { useChange } from '../shell/change.tsx';
+import { FormDialog } from '../shell/dialogs.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
-import { Empty, Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 /** The organizations of the user: the user opens, creates and renames them here. */
 export function Organizations() {
@@ -35,46 +36,32 @@ export function Organizations() {
               <Button onClick={() => setCreating(true)}>Create an organization</Button>
             </Empty>
           ) : (
-            <WideTable label="Organizations">
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th scope="col">Name</Table.Th>
-                    <Table.Th scope="col">Your role</Table.Th>
-                    <Table.Th scope="col">Created</Table.Th>
-                    <Table.Th scope="col">Actions</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {organizations.map(({ organization_id: organizationId, name, role, created_at: at }) => (
-                    <Table.Tr key={organizationId}>
-                      <Table.Td>
-                        <Link to={PAGES.workspaces} params={{ organizationId }} className="link">
-                          <Name>{name}</Name>
-                        </Link>
-                      </Table.Td>
-                      <Table.Td>
-                        <Badge variant="default">{ROLE_NAMES[role]}</Badge>
-                      </Table.Td>
-                      <Table.Td>
-                        <Moment at={at} />
-                      </Table.Td>
-                      <Table.Td>
-                        {hasRight(role, 'organization.write') && (
-                          <Button
-                            size="xs"
-                            variant="default"
-                            aria-label={`Rename ${name}`}
-                            onClick={() => setRenamed({ organization_id: organizationId, name })}
-                          >
-                            Rename
-                          </Button>
-                        )}
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
+            <WideTable label="Organizations" columns={['Name', 'Your role', 'Created', 'Actions']}>
+              {organizations.map(({ organization_id: organizationId, name, role, created_at: at }) => (
+                <Table.Tr key={organizationId}>
+                  <Table.Td>
+                    <Link to={PAGES.workspaces} params={{ organizationId }} className="link">
+                      <Name>{name}</Name>
+                    </Link>
+                  </Table.Td>
+                  <Table.Td>
+                    <Badge variant="default">{ROLE_NAMES[role]}</Badge>
+                  </Table.Td>
+                  <Table.Td>
+                    <Moment at={at} />
+                  </Table.Td>
+                  <Table.Td>
+                    {hasRight(role, 'organization.write') && (
+                      <RowButton
+                        label={`Rename ${name}`}
+                        onClick={() => setRenamed({ organization_id: organizationId, name })}
+                      >
+                        Rename
+                      </RowButton>
+                    )}
+                  </Table.Td>
+                </Table.Tr>
+              ))}
             </WideTable>
           )
         }
@@ -91,25 +78,24 @@ function Create({ onClose }: { onClose: () => void }) {
     onDone: ({ organization_id: organizationId }) =>
       void navigate({ to: PAGES.workspaces, params: { organizationId } }),
   });
-  const { onSubmit, problemOf } = useForm(routes.createOrganization.body, create);
   return (
-    <Dialog title="New organization" onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate>
-        <Stack>
-          <TextInput
-            label="Name"
-            description="You become its owner. The name can be changed later."
-            name="name"
-            error={problemOf('name')}
-            required
-          />
-          <Failure error={create.error} />
-          <Choice type="submit" isPending={create.isPending} onClose={onClose}>
-            Create organization
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New organization"
+      action="Create organization"
+      schema={routes.createOrganization.body}
+      change={create}
+      onClose={onClose}
+    >
+      {(problemOf) => (
+        <TextInput
+          label="Name"
+          description="You become its owner. The name can be changed later."
+          name="name"
+          error={problemOf('name')}
+          required
+        />
+      )}
+    </FormDialog>
   );
 }
 
@@ -124,18 +110,15 @@ function Rename({
     (body: { name: string }) => callRoute(routes.renameOrganization, { params: { organization_id }, body }),
     { onDone: onClose },
   );
-  const { onSubmit, problemOf } = useForm(routes.renameOrganization.body, rename);
   return (
-    <Dialog title="Rename the organization" onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate>
-        <Stack>
-          <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />
-          <Failure error={rename.error} />
-          <Choice type="submit" isPending={rename.isPending} onClose={onClose}>
-            Rename
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Rename the organization"
+      action="Rename"
+      schema={routes.renameOrganization.body}
+      change={rename}
+      onClose={onClose}
+    >
+      {(problemOf) => <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />}
+    </FormDialog>
   );
 }

@@ -1,22 +1,193 @@
-import { Code, Paper, Stack, Text, Title } from '@mantine/core';
-import { Page } from '../shell/states.tsx';
-import { useWorkspace } from '../shell/workspace.tsx';
+import { NativeSelect, Paper, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { PAGES } from '@turnpike/console-api/pages';
+import { hasRight } from '@turnpike/console-api/roles';
+import { type ReactNode, useEffect, useState } from 'react';
+import { creditQuery, spendRateQuery, useKeys } from '../console.ts';
+import { Snippet } from '../shell/Snippet.tsx';
+import { Loaded, Page, Usd } from '../shell/states.tsx';
+import { useNewSecret, useWorkspace } from '../shell/workspace.tsx';
 
-/** A workspace: where its API is. */
+/** A workspace at a glance: its first call, and its money. */
 export function Overview() {
-  const { baseUrl } = useWorkspace();
+  const { role } = useWorkspace();
   return (
     <Page title="Overview">
-      <Paper withBorder p="lg">
-        <Stack>
-          <Title order={2} size="h3">
-            API
-          </Title>
-          <Text>
-            Base address: <Code>{baseUrl}</Code>
-          </Text>
-        </Stack>
-      </Paper>
+      <Money />
+      {hasRight(role, 'keys.read') && <FirstCall />}
     </Page>
   );
 }
+
+/** The credit of the workspace, how long it lasts, and the spend of this month beside the cap. */
+function Money() {
+  const workspace = useWorkspace();
+  const credit = useQuery(creditQuery(workspace));
+  const rate = useQuery(spendRateQuery(workspace));
+  return (
+    <div className="figures">
+      <Figure title="Credit">
+        <Loaded query={credit}>
+          {({ credit_nano_usd: left, held_nano_usd: held }) => (
+            <>
+              <Amount nano={BigInt(left)} />
+              <Text size="sm" c="dimmed">
+                <Usd nano={BigInt(held)} /> of it is held for calls in progress.
+              </Text>
+            </>
+          )}
+        </Loaded>
+      </Figure>
+      <Figure title="Lasts for">
+        <Loaded query={rate}>
+          {({ days_left: days, per_day_nano_usd: perDay }) => (
+            <>
+              <Text size="xl" fw={600}>
+                {days === null ? 'No spend yet' : DAYS.format(days)}
+              </Text>
+              <Text size="sm" c="dimmed">
+                At <Usd nano={BigInt(perDay)} /> a day, the mean of the last 7 days.
+              </Text>
+            </>
+          )}
+        </Loaded>
+      </Figure>
+      <Figure title="This month">
+        <Loaded query={credit}>
+          {({ month_spend_nano_usd: spent, monthly_cap_nano_usd: cap }) => (
+            <>
+              <Amount nano={BigInt(spent)} />
+              <Text size="sm" c="dimmed">
+                {cap === null ? (
+                  'The workspace has no monthly cap. Months are in UTC.'
+                ) : (
+                  <>
+                    Of a cap of <Usd nano={BigInt(cap)} />. Calls are refused beyond it until the month ends, in UTC.
+                  </>
+                )}
+              </Text>
+            </>
+          )}
+        </Loaded>
+      </Figure>
+    </div>
+  );
+}
+
+const DAYS = new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' });
+
+const Figure = ({ title, children }: { title: string; children: ReactNode }) => (
+  <Paper withBorder p="lg" component="section" aria-label={title}>
+    <Title order={2} size="h4">
+      {title}
+    </Title>
+    {children}
+  </Paper>
+);
+
+const Amount = ({ nano }: { nano: bigint }) => (
+  <Text size="xl" fw={600}>
+    <Usd nano={nano} />
+  </Text>
+);
+
+const LANGUAGES = ['curl', 'Python', 'Node'] as const;
+type Language = (typeof LANGUAGES)[number];
+
+/** A first call of the API, with the secret of a key that was created just now, or a placeholder. */
+function FirstCall() {
+  const workspace = useWorkspace();
+  const { organizationId, workspaceId, baseUrl } = workspace;
+  const query = useKeys(workspace);
+  const [secret, setSecret] = useNewSecret();
+  const [chosen, setChosen] = useState('');
+  const [language, setLanguage] = useState<Language>('curl');
+  // The secret is on this one screen, once.
+  useEffect(() => () => setSecret(undefined), [setSecret]);
+  return (
+    <Paper withBorder p="lg" component="section" aria-label="First call">
+      <Stack>
+        <Title order={2} size="h3">
+          First call
+        </Title>
+        <Loaded query={query}>
+          {(keys) => {
+            const active = keys.filter(({ status }) => status === 'active');
+            const key = active.find(({ key_id: id }) => id === chosen) ?? active[0];
+            if (!key)
+              return (
+                <Text>
+                  A call needs an API key.{' '}
+                  <Link to={PAGES.keys} params={{ organizationId, workspaceId }} className="link">
+                    Create a key
+                  </Link>
+                </Text>
+              );
+            return (
+              <>
+                {secret === undefined ? (
+                  <NativeSelect
+                    label="Key"
+                    description={`Put its secret in place of sk-...${key.last_four}.`}
+                    data={active.map(({ key_id: value, name, last_four: end }) => ({
+                      value,
+                      label: `${name} (sk-...${end})`,
+                    }))}
+                    value={key.key_id}
+                    onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+                  />
+                ) : (
+                  <Text>The secret of your new key is shown until you leave this page.</Text>
+                )}
+                <NativeSelect
+                  label="Language"
+                  data={LANGUAGES}
+                  value={language}
+                  onChange={({ currentTarget }) =>
+                    setLanguage(LANGUAGES.find((name) => name === currentTarget.value) ?? 'curl')
+                  }
+                />
+                <Snippet
+                  label="First call"
+                  text={SNIPPETS[language]({ baseUrl, secret: secret ?? `sk-...${key.last_four}` })}
+                />
+                <Text size="sm" c="dimmed">
+                  The first part lists the models of this region, the second asks one of them. Call the API from
+                  servers: browsers cannot.
+                </Text>
+              </>
+            );
+          }}
+        </Loaded>
+      </Stack>
+    </Paper>
+  );
+}
+
+const SNIPPETS: Record<Language, (call: { baseUrl: string; secret: string }) => string> = {
+  curl: ({ baseUrl, secret }) => `curl ${baseUrl}/models -H "Authorization: Bearer ${secret}"
+
+curl ${baseUrl}/chat/completions \\
+  -H "Authorization: Bearer ${secret}" -H "Content-Type: application/json" \\
+  -d '{"model": "<id of a model>", "messages": [{"role": "user", "content": "Hello"}]}'`,
+  Python: ({ baseUrl, secret }) => `from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}", api_key="${secret}")
+print([model.id for model in client.models.list()])
+
+answer = client.chat.completions.create(
+    model="<id of a model>", messages=[{"role": "user", "content": "Hello"}]
+)
+print(answer.choices[0].message.content)`,
+  Node: ({ baseUrl, secret }) => `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${baseUrl}', apiKey: '${secret}' });
+for await (const { id } of client.models.list()) console.log(id);
+
+const answer = await client.chat.completions.create({
+  model: '<id of a model>',
+  messages: [{ role: 'user', content: 'Hello' }],
+});
+console.log(answer.choices[0].message.content);`,
+};

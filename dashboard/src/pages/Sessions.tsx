@@ -4,7 +4,8 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import { providersQuery, routes, sessionsQuery, userQuery } from '../account.ts';
 import { Failure, useChange } from '../shell/change.tsx';
 import { Passkeys } from '../shell/Passkeys.tsx';
-import { Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 /** The sessions of the user, the passkeys, and the other ways to sign in. */
 export function Sessions() {
@@ -16,51 +17,35 @@ export function Sessions() {
       <Failure error={end.error} />
       <Loaded query={query}>
         {({ sessions }) => (
-          <WideTable label="Sessions">
-            <Table verticalSpacing="sm">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th scope="col">Browser</Table.Th>
-                  <Table.Th scope="col">From</Table.Th>
-                  <Table.Th scope="col">Began</Table.Th>
-                  <Table.Th scope="col">Last seen</Table.Th>
-                  <Table.Th scope="col">Ends</Table.Th>
-                  <Table.Th scope="col">Actions</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {sessions.map((session) => (
-                  <Table.Tr key={session.session_id}>
-                    <Table.Td title={session.browser}>{toBrowserName(session.browser)}</Table.Td>
-                    <Table.Td>{session.address}</Table.Td>
-                    <Table.Td>
-                      <Moment at={session.created_at} />
-                    </Table.Td>
-                    <Table.Td>
-                      <Moment at={session.seen_at} />
-                    </Table.Td>
-                    <Table.Td>
-                      <Moment at={session.ends_at} />
-                    </Table.Td>
-                    <Table.Td>
-                      {session.is_current ? (
-                        <Badge variant="default">This session</Badge>
-                      ) : (
-                        <Button
-                          size="xs"
-                          variant="default"
-                          loading={end.isPending && end.variables === session.session_id}
-                          aria-label={`End the session of ${toBrowserName(session.browser)} from ${session.address}`}
-                          onClick={() => end.mutate(session.session_id)}
-                        >
-                          End
-                        </Button>
-                      )}
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
+          <WideTable label="Sessions" columns={['Browser', 'From', 'Began', 'Last seen', 'Ends', 'Actions']}>
+            {sessions.map((session) => (
+              <Table.Tr key={session.session_id}>
+                <Table.Td title={session.browser}>{toBrowserName(session.browser)}</Table.Td>
+                <Table.Td>{session.address}</Table.Td>
+                <Table.Td>
+                  <Moment at={session.created_at} />
+                </Table.Td>
+                <Table.Td>
+                  <Moment at={session.seen_at} />
+                </Table.Td>
+                <Table.Td>
+                  <Moment at={session.ends_at} />
+                </Table.Td>
+                <Table.Td>
+                  {session.is_current ? (
+                    <Badge variant="default">This session</Badge>
+                  ) : (
+                    <RowButton
+                      label={`End the session of ${toBrowserName(session.browser)} from ${session.address}`}
+                      loading={end.isPending && end.variables === session.session_id}
+                      onClick={() => end.mutate(session.session_id)}
+                    >
+                      End
+                    </RowButton>
+                  )}
+                </Table.Td>
+              </Table.Tr>
+            ))}
           </WideTable>
         )}
       </Loaded>

@@ -7,8 +7,8 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import { organizationQuery, routes, workspacesQuery } from '../account.ts';
-import { Failure, useChange, useForm } from '../shell/change.tsx';
-import { Choice, Dialog } from '../shell/Dialog.tsx';
+import { useChange } from '../shell/change.tsx';
+import { FormDialog } from '../shell/dialogs.tsx';
 import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
 
 const REGION_NAMES: Record<Region, string> = { us: 'United States', eu: 'European Union' };
@@ -82,23 +82,24 @@ function Create({ organizationId, region, onClose }: { organizationId: string; r
       callRoute(routes.createWorkspace, { params: { organization_id: organizationId }, body }),
     { onDone: onClose },
   );
-  const { onSubmit, problemOf } = useForm(routes.createWorkspace.body, create);
   return (
-    <Dialog title={`Workspace in ${REGION_NAMES[region]}`} onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate>
-        <Stack>
+    <FormDialog
+      title={`Workspace in ${REGION_NAMES[region]}`}
+      action="Create for good"
+      schema={routes.createWorkspace.body}
+      change={create}
+      onClose={onClose}
+    >
+      {(problemOf) => (
+        <>
           <Text>
             <b>A workspace is permanent.</b> It cannot be deleted or moved to another region, and an organization has
             only one in each region.
           </Text>
           <input type="hidden" name="region" value={region} />
           <TextInput label="Name" name="name" error={problemOf('name')} required />
-          <Failure error={create.error} />
-          <Choice type="submit" isPending={create.isPending} onClose={onClose}>
-            Create for good
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+        </>
+      )}
+    </FormDialog>
   );
 }

@@ -4,9 +4,10 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import { useState } from 'react';
 import { passkeysQuery, routes } from '../account.ts';
 import { addPasskey, hasPasskeys } from '../passkeys.ts';
-import { Failure, useChange, useForm } from './change.tsx';
-import { Choice, Dialog } from './Dialog.tsx';
-import { Empty, Loaded, Moment, Name, WideTable } from './states.tsx';
+import { useChange } from './change.tsx';
+import { ConfirmDialog, FormDialog } from './dialogs.tsx';
+import { Empty, Loaded, Moment, Name } from './states.tsx';
+import { RowButton, WideTable } from './WideTable.tsx';
 
 interface Passkey {
   passkey_id: string;
@@ -42,50 +43,28 @@ export function Passkeys() {
               {add}
             </Empty>
           ) : (
-            <WideTable label="Passkeys">
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th scope="col">Name</Table.Th>
-                    <Table.Th scope="col">Added</Table.Th>
-                    <Table.Th scope="col">Last used</Table.Th>
-                    <Table.Th scope="col">Actions</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {passkeys.map((passkey) => (
-                    <Table.Tr key={passkey.passkey_id}>
-                      <Table.Td>
-                        <Name>{passkey.name}</Name>
-                      </Table.Td>
-                      <Table.Td>
-                        <Moment at={passkey.created_at} />
-                      </Table.Td>
-                      <Table.Td>{passkey.used_at === null ? 'Not yet' : <Moment at={passkey.used_at} />}</Table.Td>
-                      <Table.Td>
-                        <Group gap="xs" wrap="nowrap">
-                          <Button
-                            size="xs"
-                            variant="default"
-                            aria-label={`Rename the passkey ${passkey.name}`}
-                            onClick={() => setRenamed(passkey)}
-                          >
-                            Rename
-                          </Button>
-                          <Button
-                            size="xs"
-                            variant="default"
-                            aria-label={`Remove the passkey ${passkey.name}`}
-                            onClick={() => setRemoved(passkey)}
-                          >
-                            Remove
-                          </Button>
-                        </Group>
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
+            <WideTable label="Passkeys" columns={['Name', 'Added', 'Last used', 'Actions']}>
+              {passkeys.map((passkey) => (
+                <Table.Tr key={passkey.passkey_id}>
+                  <Table.Td>
+                    <Name>{passkey.name}</Name>
+                  </Table.Td>
+                  <Table.Td>
+                    <Moment at={passkey.created_at} />
+                  </Table.Td>
+                  <Table.Td>{passkey.used_at === null ? 'Not yet' : <Moment at={passkey.used_at} />}</Table.Td>
+                  <Table.Td>
+                    <Group gap="xs" wrap="nowrap">
+                      <RowButton label={`Rename the passkey ${passkey.name}`} onClick={() => setRenamed(passkey)}>
+                        Rename
+                      </RowButton>
+                      <RowButton label={`Remove the passkey ${passkey.name}`} onClick={() => setRemoved(passkey)}>
+                        Remove
+                      </RowButton>
+                    </Group>
+                  </Table.Td>
+                </Table.Tr>
+              ))}
             </WideTable>
           )
         }
@@ -99,25 +78,24 @@ export function Passkeys() {
 
 function Add({ onClose }: { onClose: () => void }) {
   const add = useChange(({ name }: { name: string }) => addPasskey(name), { onDone: onClose });
-  const { onSubmit, problemOf } = useForm(routes.renamePasskey.body, add);
   return (
-    <Dialog title="Add a passkey" onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate>
-        <Stack>
-          <TextInput
-            label="Name"
-            description="Your browser asks for the passkey next."
-            name="name"
-            error={problemOf('name')}
-            required
-          />
-          <Failure error={add.error} />
-          <Choice type="submit" isPending={add.isPending} onClose={onClose}>
-            Add passkey
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Add a passkey"
+      action="Add passkey"
+      schema={routes.renamePasskey.body}
+      change={add}
+      onClose={onClose}
+    >
+      {(problemOf) => (
+        <TextInput
+          label="Name"
+          description="Your browser asks for the passkey next."
+          name="name"
+          error={problemOf('name')}
+          required
+        />
+      )}
+    </FormDialog>
   );
 }
 
@@ -126,33 +104,24 @@ function Rename({ passkey: { passkey_id, name }, onClose }: { passkey: Passkey; 
     (body: { name: string }) => callRoute(routes.renamePasskey, { params: { passkey_id }, body }),
     { onDone: onClose },
   );
-  const { onSubmit, problemOf } = useForm(routes.renamePasskey.body, rename);
   return (
-    <Dialog title="Rename the passkey" onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate>
-        <Stack>
-          <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />
-          <Failure error={rename.error} />
-          <Choice type="submit" isPending={rename.isPending} onClose={onClose}>
-            Rename
-          </Choice>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Rename the passkey"
+      action="Rename"
+      schema={routes.renamePasskey.body}
+      change={rename}
+      onClose={onClose}
+    >
+      {(problemOf) => <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />}
+    </FormDialog>
   );
 }
 
 function Remove({ passkey: { passkey_id, name }, onClose }: { passkey: Passkey; onClose: () => void }) {
   const remove = useChange(() => callRoute(routes.removePasskey, { params: { passkey_id } }), { onDone: onClose });
   return (
-    <Dialog title="Remove a passkey" onClose={onClose}>
-      <Text>
-        <Name>{name}</Name> signs you in no more. Your sessions go on.
-      </Text>
-      <Failure error={remove.error} />
-      <Choice color="red" isPending={remove.isPending} onClick={() => remove.mutate(undefined)} onClose={onClose}>
-        Remove
-      </Choice>
-    </Dialog>
+    <ConfirmDialog title="Remove a passkey" action="Remove" change={remove} onClose={onClose}>
+      <Name>{name}</Name> signs you in no more. Your sessions go on.
+    </ConfirmDialog>
   );
 }

@@ -24,6 +24,8 @@ export function useChange<Input, Answer>(
     },
     onError(error, input) {
       if (needsProof(error)) askForProof(() => mutation.mutate(input));
+      // A failure of the service may come after the change.
+      if (error instanceof Refused && error.status >= 500) void queryClient.invalidateQueries();
     },
   });
   return mutation;

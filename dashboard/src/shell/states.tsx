@@ -2,6 +2,7 @@ import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantin
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Refused } from '@turnpike/console-api/callRoute';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { formatUsd } from '../usd.ts';
 
 /** A page: its title, for the window and as the heading that takes the focus, and its content. */
 export function Page({ title, action, children }: { title: string; action?: ReactNode; children: ReactNode }) {
@@ -82,16 +83,6 @@ export function Loaded<Data>({
   return <Failed message={error.message} retry={() => void refetch()} />;
 }
 
-/** A table that scrolls by itself where the window is narrow. */
-export function WideTable({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls has to be reached by keyboard
-    <section aria-label={label} tabIndex={0} style={{ overflowX: 'auto' }}>
-      {children}
-    </section>
-  );
-}
-
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
 export function Moment({ at }: { at: string }) {
@@ -106,3 +97,5 @@ export function Moment({ at }: { at: string }) {
 export function Name({ children }: { children: string }) {
   return <bdi style={{ overflowWrap: 'anywhere' }}>{children}</bdi>;
 }
+
+export const Usd = ({ nano }: { nano: bigint }) => <span style={{ whiteSpace: 'nowrap' }}>{formatUsd(nano)}</span>;

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useMatches, useParams } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight, type Role } from '@turnpike/console-api/roles';
-import { createContext, useContext } from 'react';
+import { createContext, type ReactNode, useContext, useState } from 'react';
 import { type Workspace, workspaceQuery, workspacesQuery } from '../account.ts';
 import { Loaded, Name } from './states.tsx';
 
@@ -13,6 +13,11 @@ const WORKSPACE_PAGES = [
 ] as const;
 
 const WorkspaceContext = createContext<Workspace | undefined>(undefined);
+/** The secret of a key that was created just now, and what replaces it. */
+type NewSecret = [secret: string | undefined, setSecret: (secret: string | undefined) => void];
+const NewSecretContext = createContext<NewSecret>([undefined, () => undefined]);
+/** Returns the secret of a new key, which is in memory until a page that shows it is left. */
+export const useNewSecret = (): NewSecret => useContext(NewSecretContext);
 
 /** Returns the workspace whose page this is. Throws outside `WorkspaceFrame`. */
 export function useWorkspace(): Workspace {
@@ -29,11 +34,18 @@ export function WorkspaceFrame() {
     <Loaded query={query}>
       {(workspace) => (
         <WorkspaceContext value={workspace}>
-          <Outlet key={workspaceId} />
+          <WithNewSecret key={workspaceId}>
+            <Outlet />
+          </WithNewSecret>
         </WorkspaceContext>
       )}
     </Loaded>
   );
+}
+
+function WithNewSecret({ children }: { children: ReactNode }) {
+  const [secret, setSecret] = useState<string>();
+  return <NewSecretContext value={[secret, setSecret]}>{children}</NewSecretContext>;
 }
 
 /** The workspaces of an organization, with the pages of the current workspace. Another workspace opens at the same page. */

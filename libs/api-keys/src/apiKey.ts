@@ -1,24 +1,21 @@
 import { createHmac, hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { ALPHABET, CHECKSUM_LENGTH, PREFIX, RANDOM_LENGTH, toChecksum } from './format.ts';
 
-const PREFIX = 'sk-';
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const RANDOM_LENGTH = 44; // 262 bits
-const CHECKSUM_LENGTH = 6;
 const KEY_PATTERN = /^sk-[0-9A-Za-z]{40,128}$/;
 
 /** A new API key: `sk-`, 44 random base62 characters and a 6-character checksum. Shown once, never stored. */
 export function generateApiKey(): string {
   let random = '';
-  for (let i = 0; i < RANDOM_LENGTH; i += 1) random += BASE62[randomInt(BASE62.length)];
-  return PREFIX + random + checksumOf(random);
+  for (let i = 0; i < RANDOM_LENGTH; i += 1) random += ALPHABET[randomInt(ALPHABET.length)];
+  return PREFIX + random + toChecksum(crc32(random));
 }
 
 /** Whether a text is a key that could have been issued: right prefix, alphabet, length and checksum. No look-up. */
 export function isWellFormedApiKey(text: string): boolean {
   if (!KEY_PATTERN.test(text)) return false;
   const body = text.slice(PREFIX.length, -CHECKSUM_LENGTH);
-  return checksumOf(body) === text.slice(-CHECKSUM_LENGTH);
+  return toChecksum(crc32(body)) === text.slice(-CHECKSUM_LENGTH);
 }
 
 /** SHA-256 of the key, hex: what travels between services in the key's stead. */
@@ -37,14 +34,4 @@ export function toStoredKeyHash(keySha256: string, pepper: string): string {
 /** The only form of a key ever displayed again: `sk-...wxyz`. */
 export function toMaskedKey(lastFour: string): string {
   return `${PREFIX}...${lastFour}`;
-}
-
-function checksumOf(body: string): string {
-  let rest = crc32(body);
-  let text = '';
-  for (let i = 0; i < CHECKSUM_LENGTH; i += 1) {
-    text = BASE62[rest % 62] + text;
-    rest = Math.floor(rest / 62);
-  }
-  return text;
 }

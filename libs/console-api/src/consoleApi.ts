@@ -41,7 +41,8 @@ const newSecret = {
   last_four: z.string().check(z.regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key')),
 };
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
-const perMinute = z.int().check(z.minimum(1), z.maximum(1_000_000_000));
+/** Requests or tokens a minute. */
+export const perMinute = z.int().check(z.minimum(1), z.maximum(1_000_000_000));
 const afterId = z._default(z.string().check(z.regex(/^[\w-]{0,128}$/, 'must be an id')), '');
 
 /** An API key, without anything that lets its reader use it. */

@@ -1,0 +1,31 @@
+import * as z from 'zod/mini';
+
+const NANO_PER_USD = 1_000_000_000n;
+
+/** Dollars with all their digits and no zeros behind the last one. */
+function toUsdText(nano: bigint): string {
+  const fraction = (nano % NANO_PER_USD).toString().padStart(9, '0').replace(/0+$/, '');
+  return `${nano / NANO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** A field for an amount in dollars, as nano-dollars. The empty text becomes null. */
+export const usdField = z.pipe(
+  z.string().check(z.trim(), z.regex(/^(\d{1,7}(\.\d{1,9})?)?$/, 'must be an amount in dollars, as 25 or 0.5')),
+  z.transform((text: string): string | null => {
+    if (text === '') return null;
+    const [dollars = '', fraction = ''] = text.split('.');
+    return String(BigInt(dollars) * NANO_PER_USD + BigInt(fraction.padEnd(9, '0')));
+  }),
+);
+
+const FORMAT = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
+const CENTS = new Intl.NumberFormat(undefined, FORMAT);
+const SMALL = new Intl.NumberFormat(undefined, { ...FORMAT, maximumFractionDigits: 6 });
+
+/** Formats an amount for people: to the cent, or below a dollar to its millionth. */
+export function formatUsd(nano: bigint): string {
+  const size = nano < 0n ? -nano : nano;
+  const text = toUsdText(size) as Intl.StringNumericLiteral;
+  const shown = (size < NANO_PER_USD ? SMALL : CENTS).format(text);
+  return nano < 0n ? `−${shown}` : shown;
+}
