@@ -7,9 +7,11 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
+import * as z from 'zod/mini';
 import { Shell } from './shell/Shell.tsx';
 import { Failed, Loading } from './shell/states.tsx';
 import { WorkspaceFrame } from './shell/workspace.tsx';
+import { type UsageSearch, usageSearchSchema } from './usage/period.ts';
 
 const root = createRootRoute({
   component: Outlet,
@@ -83,6 +85,12 @@ const keys = createRoute({
   path: PAGES.keys,
   component: lazyRouteComponent(() => import('./pages/Keys.tsx'), 'Keys'),
 });
+const usage = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.usage,
+  validateSearch: (search): UsageSearch => z.parse(usageSearchSchema, search),
+  component: lazyRouteComponent(() => import('./pages/Usage.tsx'), 'Usage'),
+});
 const audit = createRoute({
   getParentRoute: () => shell,
   path: PAGES.audit,
@@ -96,7 +104,14 @@ export const router = createRouter({
     stepUp,
     invitation,
     refusedCalls,
-    shell.addChildren([sessions, organizations, members, workspaces, workspace.addChildren([overview, keys]), audit]),
+    shell.addChildren([
+      sessions,
+      organizations,
+      members,
+      workspaces,
+      workspace.addChildren([overview, keys, usage]),
+      audit,
+    ]),
   ]),
   defaultPendingComponent: Loading,
   defaultErrorComponent: () => (

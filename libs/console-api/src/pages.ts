@@ -15,6 +15,7 @@ export const PAGES = {
   workspaces: '/organizations/$organizationId/workspaces',
   overview: '/organizations/$organizationId/workspaces/$workspaceId',
   keys: '/organizations/$organizationId/workspaces/$workspaceId/keys',
+  usage: '/organizations/$organizationId/workspaces/$workspaceId/usage',
   audit: '/organizations/$organizationId/audit',
 } as const;
 

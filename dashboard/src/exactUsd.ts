@@ -1,0 +1,10 @@
+const NANO_PER_USD = 1_000_000_000n;
+const NANO_DIGITS = 9;
+const CENT_DIGITS = 2;
+
+/** Writes nano-dollars in decimal dollars with all their digits, and at least with cents: `12.50`. */
+export function toExactUsd(nano: bigint): string {
+  const size = nano < 0n ? -nano : nano;
+  const digits = (size % NANO_PER_USD).toString().padStart(NANO_DIGITS, '0').replace(/0+$/, '');
+  return `${nano < 0n ? '-' : ''}${size / NANO_PER_USD}.${digits.padEnd(CENT_DIGITS, '0')}`;
+}

@@ -1,0 +1,372 @@
+import { Button, Group, NativeSelect, Paper, Stack, Table, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { PAGES } from '@turnpike/console-api/pages';
+import { useMemo, useState } from 'react';
+import { StackedBars } from '../charts/StackedBars.tsx';
+import { saveCsv, toCsv } from '../csv.ts';
+import { toExactUsd } from '../exactUsd.ts';
+import { Empty, Failed, Loaded, Name, Page, WideTable } from '../shell/states.tsx';
+import { useWorkspace } from '../shell/workspace.tsx';
+import { type By, type Period, toDay, toPeriod, toPeriodBefore, type UsageSearch } from '../usage/period.ts';
+import { keyNamesQuery, usageQuery } from '../usage/readUsage.ts';
+import {
+  type Measure,
+  measure,
+  type Series,
+  type Sums,
+  sumTotal,
+  sumUsage,
+  type UsageRow,
+  type UsageTable,
+} from '../usage/sumUsage.ts';
+
+const RANGES = {
+  '24h': 'Last 24 hours',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+  month: 'This month',
+  custom: 'Days of your choice',
+};
+const BYS = { day: 'Day', hour: 'Hour' };
+const SPLITS = { model: 'Model', key: 'Key', 'key,model': 'Model and key' };
+const MEASURES: Record<Measure, string> = { cost: 'Cost', tokens: 'Tokens', requests: 'Requests', errors: 'Errors' };
+/** Rows that the table shows at a time. */
+const ROWS = 50;
+
+/** The usage of a workspace and its cost: a chart, and a table with the same numbers. */
+export function Usage() {
+  const search = useSearch({ from: `/shell/workspace${PAGES.usage}` });
+  const [openedAt] = useState(Date.now);
+  const period = toPeriod(search, openedAt);
+  return (
+    <Page title="Usage">
+      <Choices search={search} problem={typeof period === 'string' ? period : undefined} />
+      {typeof period === 'string' ? <Failed message={period} /> : <UsageOf period={period} search={search} />}
+    </Page>
+  );
+}
+
+function Choices({ search, problem }: { search: UsageSearch; problem: string | undefined }) {
+  const navigate = useNavigate({ from: PAGES.usage });
+  const { range = '7d', by = 'day', split = 'model', show = 'cost', from, to } = search;
+  const change = (changed: UsageSearch) => void navigate({ search: { ...search, ...changed }, replace: true });
+  return (
+    <Group align="flex-start">
+      <Select label="Range" names={RANGES} value={range} onChoose={(range) => change({ range })} />
+      {range === 'custom' && (
+        <>
+          <Day label="First day" value={from} onChoose={(from) => change({ from })} />
+          <Day label="Last day" value={to} problem={problem} onChoose={(to) => change({ to })} />
+        </>
+      )}
+      {range !== '24h' && <Select label="By" names={BYS} value={by} onChoose={(by) => change({ by })} />}
+      <Select label="Split by" names={SPLITS} value={split} onChoose={(split) => change({ split })} />
+      <Select label="Chart of" names={MEASURES} value={show} onChoose={(show) => change({ show })} />
+    </Group>
+  );
+}
+
+function Select<Value extends string>({
+  label,
+  names,
+  value,
+  onChoose,
+}: {
+  label: string;
+  names: Record<Value, string>;
+  value: Value;
+  onChoose: (value: Value) => void;
+}) {
+  const values = Object.keys(names) as Value[];
+  return (
+    <NativeSelect
+      label={label}
+      data={values.map((value) => ({ value, label: names[value] }))}
+      value={value}
+      onChange={({ currentTarget }) => {
+        const chosen = values.find((value) => value === currentTarget.value);
+        if (chosen) onChoose(chosen);
+      }}
+    />
+  );
+}
+
+function Day({
+  label,
+  value = '',
+  problem,
+  onChoose,
+}: {
+  label: string;
+  value?: string | undefined;
+  problem?: string | undefined;
+  onChoose: (day: string) => void;
+}) {
+  return (
+    <TextInput
+      label={label}
+      type="date"
+      defaultValue={value}
+      error={problem}
+      required
+      onChange={({ currentTarget }) => {
+        if (currentTarget.value !== '') onChoose(currentTarget.value);
+      }}
+    />
+  );
+}
+
+function UsageOf({ period, search }: { period: Period; search: UsageSearch }) {
+  const workspace = useWorkspace();
+  const { organizationId, workspaceId } = workspace;
+  const { split = 'model' } = search;
+  const query = useQuery(usageQuery(workspace, period, split));
+  const before = useQuery(usageQuery(workspace, toPeriodBefore(period), 'none'));
+  const keyNames = useQuery(keyNamesQuery(workspace));
+  return (
+    <Loaded query={query}>
+      {(rows) => (
+        <>
+          <Totals rows={rows} period={period} before={before.data} />
+          {sumTotal(rows, period).requests === 0n ? (
+            <Empty>
+              <Text>
+                No call began in this range. Choose a longer one, or make a call with a key of this workspace.
+              </Text>
+              <Link to={PAGES.keys} params={{ organizationId, workspaceId }} className="link">
+                Keys of this workspace
+              </Link>
+            </Empty>
+          ) : (
+            <Split
+              // Another choice begins at the first rows again.
+              key={JSON.stringify(search)}
+              rows={rows}
+              period={period}
+              search={search}
+              keyNames={keyNames.data}
+            />
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+/** The sums of the whole period, each beside that of the period before. */
+function Totals({ rows, period, before }: { rows: UsageRow[]; period: Period; before: UsageRow[] | undefined }) {
+  const now = sumTotal(rows, period);
+  const old = before && sumTotal(before, toPeriodBefore(period));
+  return (
+    <Group component="dl" m={0} align="stretch" aria-label="Sums of the range">
+      {TOTALS.map(({ name, of, format, note }) => (
+        <Paper key={name} withBorder p="sm" flex="1 1 9rem">
+          <Text component="dt" size="sm" c="dimmed">
+            {name}
+          </Text>
+          <Text component="dd" m={0} fw={600} style={{ overflowWrap: 'anywhere' }}>
+            {format(of(now))}
+          </Text>
+          {note && (
+            <Text component="dd" m={0} size="sm">
+              {note(now)}
+            </Text>
+          )}
+          <Text component="dd" m={0} size="sm" c="dimmed">
+            {old ? `Before: ${format(of(old))}${toChange(of(now), of(old))}` : 'Before: not known'}
+          </Text>
+        </Paper>
+      ))}
+    </Group>
+  );
+}
+
+const COUNT = new Intl.NumberFormat();
+const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact' });
+const formatCount = (count: bigint): string => COUNT.format(count);
+const formatUsd = (nano: bigint): string => {
+  const [dollars = '', digits = ''] = toExactUsd(nano).split('.');
+  return `$${COUNT.format(BigInt(dollars))}.${digits}`;
+};
+
+const TOTALS: {
+  name: string;
+  of: (sums: Sums) => bigint;
+  format: (value: bigint) => string;
+  note?: (sums: Sums) => string;
+}[] = [
+  { name: 'Cost', of: ({ cost }) => cost, format: formatUsd },
+  {
+    name: 'Prompt tokens',
+    of: ({ prompt }) => prompt,
+    format: formatCount,
+    note: ({ cached }) => `of them cached: ${formatCount(cached)}`,
+  },
+  { name: 'Completion tokens', of: ({ completion }) => completion, format: formatCount },
+  { name: 'Requests', of: ({ requests }) => requests, format: formatCount },
+  { name: 'Errors', of: ({ errors }) => errors, format: formatCount },
+];
+
+/** The change in per cent, rounded to a tenth: ` (+12.5 %)`. */
+function toChange(now: bigint, old: bigint): string {
+  if (old === 0n) return '';
+  const tenths = ((now - old) * 1_000n) / old;
+  return ` (${tenths < 0n ? '−' : '+'}${COUNT.format(Math.abs(Number(tenths)) / 10)} %)`;
+}
+
+function Split({
+  rows,
+  period,
+  search: { split = 'model', show = 'cost' },
+  keyNames,
+}: {
+  rows: UsageRow[];
+  period: Period;
+  search: UsageSearch;
+  keyNames: Map<string, string> | undefined;
+}) {
+  const table = useMemo(() => sumUsage(rows, period, show), [rows, period, show]);
+  const nameOf = ({ model, keyId, count }: Series): string => {
+    if (model === null && keyId === null) return `${count} others`;
+    return [model, keyId === null ? null : (keyNames?.get(keyId) ?? keyId)].filter((part) => part !== null).join(' · ');
+  };
+  const format = show === 'cost' ? formatUsd : formatCount;
+  return (
+    <>
+      <StackedBars
+        title={`${MEASURES[show]} by ${period.by} and ${SPLITS[split].toLowerCase()}`}
+        labels={table.starts.map((start) => toLabels(start, period.by))}
+        stacks={table.series.map((series) => ({
+          id: `${series.model}\n${series.keyId}`,
+          name: <Name>{nameOf(series)}</Name>,
+          label: nameOf(series),
+          values: series.sums.map((sums) => measure(sums, show)),
+          total: measure(series.total, show),
+        }))}
+        format={format}
+        formatTick={show === 'cost' ? (nano) => formatUsd(nano) : (count) => SHORT.format(count)}
+      />
+      <UsageRows table={table} by={period.by} split={SPLITS[split]} nameOf={nameOf} />
+    </>
+  );
+}
+
+const UTC = { timeZone: 'UTC' } as const;
+const DAY_SHORT = new Intl.DateTimeFormat(undefined, { ...UTC, day: 'numeric', month: 'short' });
+const DAY_LONG = new Intl.DateTimeFormat(undefined, { ...UTC, dateStyle: 'medium' });
+const HOUR_SHORT = new Intl.DateTimeFormat(undefined, { ...UTC, day: 'numeric', hour: '2-digit', minute: '2-digit' });
+const HOUR_LONG = new Intl.DateTimeFormat(undefined, { ...UTC, dateStyle: 'medium', timeStyle: 'short' });
+
+const toLabels = (start: number, by: By) =>
+  by === 'day'
+    ? { short: DAY_SHORT.format(start), long: DAY_LONG.format(start) }
+    : { short: HOUR_SHORT.format(start), long: HOUR_LONG.format(start) };
+
+/** The numbers of the chart, the latest hour or day first, with a file of them all. */
+function UsageRows({
+  table,
+  by,
+  split,
+  nameOf,
+}: {
+  table: UsageTable;
+  by: By;
+  split: string;
+  nameOf: (series: Series) => string;
+}) {
+  const [page, setPage] = useState(0);
+  const lines = listLines(table);
+  const shown = lines.slice(page * ROWS, (page + 1) * ROWS);
+  const save = () => {
+    const first = toDay(table.starts[0] ?? 0);
+    saveCsv(`usage-${first}-${toDay(table.starts.at(-1) ?? 0)}.csv`, toUsageCsv(lines, split, nameOf));
+  };
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Text size="sm" c="dimmed" role="status">
+          Rows {COUNT.format(page * ROWS + 1)} to {COUNT.format(page * ROWS + shown.length)} of{' '}
+          {COUNT.format(lines.length)}. Times are UTC.
+        </Text>
+        <Button variant="default" onClick={save}>
+          Download all rows as CSV
+        </Button>
+      </Group>
+      <WideTable label="Usage">
+        <Table verticalSpacing="xs">
+          <Table.Thead>
+            <Table.Tr>
+              {[BYS[by], split, ...COLUMNS.map(({ name }) => name)].map((name) => (
+                <Table.Th key={name} scope="col">
+                  {name}
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {shown.map(({ start, series, sums }) => (
+              <Table.Tr key={`${start} ${series.model} ${series.keyId}`}>
+                <Table.Td style={{ whiteSpace: 'nowrap' }}>{toLabels(start, by).long}</Table.Td>
+                <Table.Td>
+                  <Name>{nameOf(series)}</Name>
+                </Table.Td>
+                {COLUMNS.map(({ name, of, format }) => (
+                  <Table.Td key={name} className="chart-value">
+                    {format(of(sums))}
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </WideTable>
+      {lines.length > ROWS && (
+        <Group gap="xs" justify="flex-end">
+          <Button variant="default" disabled={page === 0} onClick={() => setPage(page - 1)}>
+            Later
+          </Button>
+          <Button variant="default" disabled={(page + 1) * ROWS >= lines.length} onClick={() => setPage(page + 1)}>
+            Earlier
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+const COLUMNS: { name: string; of: (sums: Sums) => bigint; format: (value: bigint) => string }[] = [
+  { name: 'Cost', of: ({ cost }) => cost, format: formatUsd },
+  { name: 'Prompt tokens', of: ({ prompt }) => prompt, format: formatCount },
+  { name: 'of them cached', of: ({ cached }) => cached, format: formatCount },
+  { name: 'Completion tokens', of: ({ completion }) => completion, format: formatCount },
+  { name: 'Requests', of: ({ requests }) => requests, format: formatCount },
+  { name: 'Errors', of: ({ errors }) => errors, format: formatCount },
+];
+
+interface Line {
+  start: number;
+  series: Series;
+  sums: Sums;
+}
+
+const listLines = ({ starts, series }: UsageTable): Line[] =>
+  starts
+    .flatMap((start, index) =>
+      series.flatMap((one): Line[] => {
+        const sums = one.sums[index];
+        return sums && sums.requests > 0n ? [{ start, series: one, sums }] : [];
+      }),
+    )
+    .sort((a, b) => b.start - a.start);
+
+const toUsageCsv = (lines: Line[], split: string, nameOf: (series: Series) => string): string =>
+  toCsv([
+    ['Start (UTC)', split, 'Cost (USD)', ...COLUMNS.slice(1).map(({ name }) => name)],
+    ...lines.map(({ start, series, sums }) => [
+      new Date(start).toISOString(),
+      nameOf(series),
+      { decimal: toExactUsd(sums.cost) },
+      ...COLUMNS.slice(1).map(({ of }) => of(sums)),
+    ]),
+  ]);
