@@ -91,6 +91,12 @@ const usage = createRoute({
   validateSearch: (search): UsageSearch => z.parse(usageSearchSchema, search),
   component: lazyRouteComponent(() => import('./pages/Usage.tsx'), 'Usage'),
 });
+const requests = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.requests,
+  validateSearch: ({ id }): { id?: string } => (typeof id === 'string' ? { id } : {}),
+  component: lazyRouteComponent(() => import('./pages/Requests.tsx'), 'Requests'),
+});
 const audit = createRoute({
   getParentRoute: () => shell,
   path: PAGES.audit,
@@ -109,7 +115,7 @@ export const router = createRouter({
       organizations,
       members,
       workspaces,
-      workspace.addChildren([overview, keys, usage]),
+      workspace.addChildren([overview, keys, usage, requests]),
       audit,
     ]),
   ]),

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
 import { aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
 import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/auth/test/startAuth.ts';
@@ -5,7 +6,14 @@ import { fleet as globalFleet } from '../../services/control-plane/test/startAcc
 import { startConsole } from '../../services/edge/test/startConsole.ts';
 import { aPartition, openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { startTestService } from '../../services/usage-ledger/test/startTestService.ts';
-import { type Dashboard, startDashboard } from './startDashboard.ts';
+import { createOrganization, type Dashboard, startDashboard } from './startDashboard.ts';
+
+interface OpenWorkspace {
+  page: Page;
+  organizationId: string;
+  workspaceId: string;
+  path: string;
+}
 
 /** The dashboard with what its pages call in region us: the console host, auth and the ledger. */
 export interface RegionalDashboard extends Dashboard {
@@ -17,6 +25,8 @@ export interface RegionalDashboard extends Dashboard {
   spend(call: { workspaceId: string; keyId: string; nanoUsd: bigint }): Promise<void>;
   /** Gives the region a workspace that the account layer has, as its feed does. */
   tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
+  /** Signs in and creates an organization with a workspace. Returns a page, and the path of the workspace. */
+  openWorkspace(address: string): Promise<OpenWorkspace>;
 }
 
 export async function startRegionalDashboard(): Promise<RegionalDashboard> {
@@ -26,6 +36,19 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     authUrl: auth.internalUrl,
     usageQueryTimeoutMs: 20_000,
     tokenKeys: regionFleet.publicKeys,
+    pricesOf: async (version) => [
+      {
+        version,
+        model: 'small-chat',
+        of: {
+          prompt: 400_000_000_000n,
+          inputCacheRead: 100_000_000_000n,
+          completion: 1_000_000_000_500n,
+          request: 0n,
+          image: 0n,
+        },
+      },
+    ],
   });
   const [port = 0, consolePort = 0] = await findFreePorts(2);
   const host = await startConsole({
@@ -41,6 +64,15 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     port,
     regionHosts: { us: { console_url: consoleUrl, base_url: `${auth.publicUrl}/v1` } },
   });
+  async function tellWorkspace(workspaceId: string, organizationId: string): Promise<void> {
+    const workspace = {
+      organization_id: organizationId,
+      name: 'Told',
+      billing_status: 'active',
+      monthly_cap_nano_usd: null,
+    };
+    await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, workspace);
+  }
   return {
     ...dashboard,
     auth,
@@ -56,14 +88,19 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
           chargeNanoUsd,
         }),
       ]),
-    async tellWorkspace(workspaceId, organizationId) {
-      const workspace = {
-        organization_id: organizationId,
-        name: 'Told',
-        billing_status: 'active',
-        monthly_cap_nano_usd: null,
-      };
-      await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, workspace);
+    tellWorkspace,
+    async openWorkspace(address) {
+      const page = await dashboard.openAs(address);
+      const organizationId = await createOrganization(page, 'Acme');
+      await page.getByRole('button', { name: 'Create workspace in United States' }).click();
+      await page.getByLabel('Name').fill('Production');
+      await page.getByRole('button', { name: 'Create for good' }).click();
+      await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
+      await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+      const path = new URL(page.url()).pathname;
+      const workspaceId = path.split('/').at(-1) ?? '';
+      await tellWorkspace(workspaceId, organizationId);
+      return { page, organizationId, workspaceId, path };
     },
     async stop() {
       await dashboard.stop();

@@ -21,22 +21,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
   });
   afterAll(() => dashboard?.stop());
 
-  /** Signs in and creates an organization with a workspace. Returns the page, and the path of the workspace. */
-  async function openWorkspace(
-    address: string,
-  ): Promise<{ page: Page; organizationId: string; workspaceId: string; path: string }> {
-    const page = await dashboard.openAs(address);
-    const organizationId = await createOrganization(page, 'Acme');
-    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
-    await page.getByLabel('Name').fill('Production');
-    await page.getByRole('button', { name: 'Create for good' }).click();
-    await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
-    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
-    const path = new URL(page.url()).pathname;
-    const workspaceId = path.split('/').at(-1) ?? '';
-    await dashboard.tellWorkspace(workspaceId, organizationId);
-    return { page, organizationId, workspaceId, path };
-  }
+  const openWorkspace = (address: string) => dashboard.openWorkspace(address);
 
   /** Lists the requests of a page to the console host and for tokens, as method, path and status. */
   function record(page: Page): string[] {

@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import { useMemo, useState } from 'react';
 import { StackedBars } from '../charts/StackedBars.tsx';
-import { saveCsv, toCsv } from '../csv.ts';
+import { toCsv } from '../csv.ts';
 import { toExactUsd } from '../exactUsd.ts';
 import { Empty, Failed, Loaded, Name, Page, WideTable } from '../shell/states.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
@@ -41,13 +41,13 @@ export function Usage() {
   const period = toPeriod(search, openedAt);
   return (
     <Page title="Usage">
-      <Choices search={search} problem={typeof period === 'string' ? period : undefined} />
+      <Choices search={search} isWrong={typeof period === 'string'} />
       {typeof period === 'string' ? <Failed message={period} /> : <UsageOf period={period} search={search} />}
     </Page>
   );
 }
 
-function Choices({ search, problem }: { search: UsageSearch; problem: string | undefined }) {
+function Choices({ search, isWrong }: { search: UsageSearch; isWrong: boolean }) {
   const navigate = useNavigate({ from: PAGES.usage });
   const { range = '7d', by = 'day', split = 'model', show = 'cost', from, to } = search;
   const change = (changed: UsageSearch) => void navigate({ search: { ...search, ...changed }, replace: true });
@@ -57,7 +57,7 @@ function Choices({ search, problem }: { search: UsageSearch; problem: string | u
       {range === 'custom' && (
         <>
           <Day label="First day" value={from} onChoose={(from) => change({ from })} />
-          <Day label="Last day" value={to} problem={problem} onChoose={(to) => change({ to })} />
+          <Day label="Last day" value={to} isWrong={isWrong} onChoose={(to) => change({ to })} />
         </>
       )}
       {range !== '24h' && <Select label="By" names={BYS} value={by} onChoose={(by) => change({ by })} />}
@@ -95,12 +95,12 @@ function Select<Value extends string>({
 function Day({
   label,
   value = '',
-  problem,
+  isWrong = false,
   onChoose,
 }: {
   label: string;
   value?: string | undefined;
-  problem?: string | undefined;
+  isWrong?: boolean;
   onChoose: (day: string) => void;
 }) {
   return (
@@ -108,7 +108,7 @@ function Day({
       label={label}
       type="date"
       defaultValue={value}
-      error={problem}
+      error={isWrong}
       required
       onChange={({ currentTarget }) => {
         if (currentTarget.value !== '') onChoose(currentTarget.value);
@@ -370,3 +370,13 @@ const toUsageCsv = (lines: Line[], split: string, nameOf: (series: Series) => st
       ...COLUMNS.slice(1).map(({ of }) => of(sums)),
     ]),
   ]);
+
+/** Lets the browser save a text as a file. */
+function saveCsv(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

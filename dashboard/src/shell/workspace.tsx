@@ -11,6 +11,7 @@ const WORKSPACE_PAGES = [
   { path: PAGES.overview, title: 'Overview', right: 'organization.read' },
   { path: PAGES.keys, title: 'Keys', right: 'keys.read' },
   { path: PAGES.usage, title: 'Usage', right: 'usage.read' },
+  { path: PAGES.requests, title: 'Requests', right: 'usage.read' },
 ] as const;
 
 const WorkspaceContext = createContext<Workspace | undefined>(undefined);

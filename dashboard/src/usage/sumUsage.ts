@@ -94,7 +94,18 @@ export function sumTotal(rows: UsageRow[], { start, end }: Period): Sums {
 
 const noSums = (): Sums => ({ cost: 0n, prompt: 0n, cached: 0n, completion: 0n, requests: 0n, errors: 0n });
 
-const toSums = (row: UsageRow): Sums => ({
+/** The sums of rows that were read, so that another choice does not parse them anew. */
+const parsed = new WeakMap<UsageRow, Sums>();
+
+function toSums(row: UsageRow): Sums {
+  const known = parsed.get(row);
+  if (known) return known;
+  const sums = parseSums(row);
+  parsed.set(row, sums);
+  return sums;
+}
+
+const parseSums = (row: UsageRow): Sums => ({
   cost: BigInt(row.charge_nano_usd),
   prompt: BigInt(row.prompt_tokens),
   cached: BigInt(row.cached_prompt_tokens),

@@ -16,6 +16,7 @@ export const PAGES = {
   overview: '/organizations/$organizationId/workspaces/$workspaceId',
   keys: '/organizations/$organizationId/workspaces/$workspaceId/keys',
   usage: '/organizations/$organizationId/workspaces/$workspaceId/usage',
+  requests: '/organizations/$organizationId/workspaces/$workspaceId/requests',
   audit: '/organizations/$organizationId/audit',
 } as const;
 

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { aMediaUsageRecorded, aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
+import type { UsageRecorded } from '../../libs/events/src/usageRecorded.ts';
+import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { goTo, inBrowser, look } from './startDashboard.ts';
+import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+
+/** Axe reads each page twice, which takes a busy machine minutes. */
+jest.setTimeout(600_000);
+
+inBrowser('one request of a workspace in Chromium', () => {
+  let dashboard: RegionalDashboard;
+  beforeAll(async () => {
+    dashboard = await startRegionalDashboard();
+  });
+  afterAll(() => dashboard?.stop());
+
+  const recordCalls = (...calls: UsageRecorded[]) => aPartition(dashboard.ledger.db).deliver(calls);
+  /** 100 × 0.4 + 20 × 0.1 + 80 × 1.0000000005 micro-dollars. */
+  const aPricedCall = (workspaceId: string) => {
+    const amounts = { chargeNanoUsd: 122_000n, formulaNanoUsd: 122_000n };
+    return aUsageRecorded({ workspaceId, keyId: `key_${randomUUID()}`, ...amounts });
+  };
+  const find = async (page: Page, id: string) => {
+    await page.getByLabel('Id of the request').fill(id);
+    await page.getByRole('button', { name: 'Show the request' }).click();
+  };
+  const readCost = (page: Page): Promise<string[]> =>
+    page.evaluate(
+      '[...document.querySelectorAll("section[aria-label=Cost] tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent).join(" | "))',
+    );
+
+  it('shows the arithmetic of a cost, by the id of an answer and by the call id', async () => {
+    const { page, workspaceId } = await dashboard.openWorkspace('ann@example.com');
+    const call = aPricedCall(workspaceId);
+    await recordCalls(call);
+    await goTo(page, 'Requests');
+    for (const id of [`chatcmpl-${call.callId}`, ` ${call.callId.toUpperCase()} `]) {
+      await find(page, id);
+      await page.getByRole('cell', { name: '$0.000122', exact: true }).waitFor();
+      expect(await readCost(page)).toEqual([
+        'Prompt tokens, not cached | 100 | $0.0000004 each | $0.00004',
+        'Prompt tokens, cached | 20 | $0.0000001 each | $0.000002',
+        'Completion tokens | 80 | $0.0000010000000005 each | $0.00008000000004',
+        'Rounding to whole nano-dollars |  |  | -$0.00000000000004',
+        'Charge | $0.000122',
+      ]);
+    }
+    await page.getByText('Prices are those of version 1').waitFor();
+    await page.reload();
+    await page.getByRole('cell', { name: '$0.000122', exact: true }).waitFor();
+  });
+
+  it('says what to do with a bad id, an unknown one, and a call of another workspace', async () => {
+    const { page } = await dashboard.openWorkspace('ben@example.com');
+    const other = aPricedCall('ws_other');
+    await recordCalls(other);
+    await goTo(page, 'Requests');
+    await find(page, 'chatcmpl-1');
+    await page.getByText('This contains no call id').waitFor();
+    for (const id of [aUsageRecorded().callId, other.callId]) {
+      await find(page, id);
+      await page.getByText('There is no such call in this workspace').waitFor();
+    }
+  });
+
+  it('shows the charge of a call whose prices are not known', async () => {
+    const { page, path, workspaceId } = await dashboard.openWorkspace('cleo@example.com');
+    const call = aMediaUsageRecorded({ workspaceId });
+    await recordCalls(call);
+    await page.goto(`${path}/requests?id=${call.callId}`);
+    await page.getByText('cannot be read at the moment').waitFor();
+    await page.getByRole('cell', { name: '$0.000125', exact: true }).waitFor();
+  });
+
+  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
+    const { page, path, workspaceId } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
+    await page.emulateMedia({ colorScheme });
+    await look(page, `${path}/requests`, 'requests');
+    await look(page, `${path}/requests?id=chatcmpl-1`, 'requests-refused');
+    const call = aPricedCall(workspaceId);
+    await recordCalls(call);
+    await look(page, `${path}/requests?id=${call.callId}`, 'requests-call');
+  });
+
+  it('draws no error and no report of the content security policy', () => {
+    expect(dashboard.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,212 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { anUnchargedUsageRecorded, aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
+import type { UsageRecorded } from '../../libs/events/src/usageRecorded.ts';
+import { sql } from '../../libs/postgres/src/sql.ts';
+import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { goTo, inBrowser, look } from './startDashboard.ts';
+import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+
+/** Axe reads each page twice, which takes a busy machine minutes. */
+jest.setTimeout(600_000);
+
+const DAY_MS = 86_400_000;
+const NAMES = ['=HYPERLINK("https://evil.example")', 'مفتاح الإنتاج الجديد', `key ${'very-'.repeat(30)}long`];
+/** Longest processor time to draw a year of 50 models and 100 keys. */
+const MOST_DRAW_MS = 100;
+
+const aCostlyCall = (fields: Partial<UsageRecorded>, nano: bigint) =>
+  aUsageRecorded({ ...fields, chargeNanoUsd: nano, formulaNanoUsd: nano, holdNanoUsd: nano });
+
+inBrowser('the usage of a workspace in Chromium', () => {
+  let dashboard: RegionalDashboard;
+  beforeAll(async () => {
+    dashboard = await startRegionalDashboard();
+  });
+  afterAll(() => dashboard?.stop());
+
+  /** Registers keys with awkward names. Each has a call of today and one of two days ago. Returns their ids. */
+  async function recordCalls(workspaceId: string): Promise<string[]> {
+    const keyIds: string[] = [];
+    for (const name of NAMES) {
+      const hash = { key_sha256: `${Date.now()}${keyIds.length}`.padStart(64, 'a'), last_four: `Ab1${keyIds.length}` };
+      const { body } = await dashboard.auth.callInternal('POST', '/internal/keys', {
+        ...hash,
+        name,
+        workspace_id: workspaceId,
+      });
+      keyIds.push(body.key_id);
+    }
+    const today = Date.now() - (Date.now() % DAY_MS);
+    await aPartition(dashboard.ledger.db).deliver(
+      keyIds.flatMap((keyId, index) => [
+        aCostlyCall({ workspaceId, keyId, startedAtMs: today }, 1_234_567_891n + BigInt(index)),
+        aUsageRecorded({ workspaceId, keyId, startedAtMs: today - 2 * DAY_MS, canonicalModel: `large-chat-${index}` }),
+        anUnchargedUsageRecorded('failure', { workspaceId, keyId, startedAtMs: today - 9 * DAY_MS }),
+      ]),
+    );
+    return keyIds;
+  }
+
+  /** Gives a workspace 366 days of 100 keys, which use 50 models in turn. */
+  async function recordYear(workspaceId: string): Promise<void> {
+    const { ownerDb } = dashboard.ledger;
+    await ownerDb.query(sql`INSERT INTO key_total
+      SELECT ${workspaceId} || '_key_' || key, ${workspaceId}, 366, 366 FROM generate_series(1, 100) AS key`);
+    await ownerDb.query(sql`INSERT INTO key_hour_total
+      SELECT ${workspaceId} || '_key_' || key, date_trunc('day', now(), 'UTC') - day * INTERVAL '1 day',
+        'model-' || (key + day) % 50, 'text', 10, 9, 1, 0, 1000 * key, 10 * key, 100 * day, 1234567891::NUMERIC * key
+      FROM generate_series(1, 100) AS key, generate_series(0, 365) AS day`);
+  }
+
+  const choose = (page: Page, label: string, option: string) =>
+    page.getByLabel(label, { exact: true }).selectOption(option);
+  const readRows = (page: Page): Promise<string[][]> =>
+    page.evaluate(
+      '[...document.querySelectorAll("section[aria-label=Usage] tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))',
+    );
+
+  async function download(page: Page): Promise<string> {
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download all rows as CSV' }).click(),
+    ]);
+    return readFile(await file.path(), 'utf8');
+  }
+
+  it('shows the same numbers in the chart, the table and the file', async () => {
+    const { page, path, workspaceId } = await dashboard.openWorkspace('ann@example.com');
+    await recordCalls(workspaceId);
+    await page.goto(`${path}/usage`);
+    const bars = page.getByRole('slider');
+    await bars.waitFor();
+    await page.getByText('$3.704078676', { exact: true }).first().waitFor();
+    await page.getByText('of them cached: 120').waitFor();
+    await page.getByText('Before: 3', { exact: false }).first().waitFor();
+    const rows = await readRows(page);
+    expect(rows).toHaveLength(4);
+    expect(rows[0]?.slice(1)).toEqual(['small-chat', '$3.703703676', '360', '60', '240', '3', '0']);
+
+    await choose(page, 'Split by', 'key');
+    await page
+      .getByRole('cell', { name: NAMES[1] ?? '' })
+      .first()
+      .waitFor();
+    const csv = await download(page);
+    expect(csv.split('\r\n')).toHaveLength(8);
+    expect(csv).toContain(`"'=HYPERLINK(""https://evil.example"") (sk-...Ab10)",1.234567891,120,20,80,1,0\r\n`);
+    const shown = await readRows(page);
+    expect(shown.map((row) => row[2])).toEqual(
+      csv
+        .split('\r\n')
+        .slice(1, -1)
+        .map((line) => `$${/,(\d+\.\d+),/.exec(line)?.[1]}`),
+    );
+  });
+
+  it('gives the values of each bar to the keyboard, and keeps the choices in the address', async () => {
+    const { page, path, workspaceId } = await dashboard.openWorkspace('ben@example.com');
+    await recordCalls(workspaceId);
+    await page.goto(`${path}/usage`);
+    const bars = page.getByRole('slider');
+    await bars.focus();
+    expect(await bars.getAttribute('aria-valuetext')).toContain('$3.703703676. small-chat: $3.703703676');
+    await page.keyboard.press('ArrowLeft');
+    expect(await bars.getAttribute('aria-valuetext')).toContain('$0.00. ');
+    await page.keyboard.press('ArrowLeft');
+    expect(await bars.getAttribute('aria-valuetext')).toContain('large-chat-2: $0.000125');
+    expect(await page.locator('figcaption').textContent()).toContain('$0.000375');
+    await page.keyboard.press('Escape');
+    await page.getByText('All bars: $3.704078676').waitFor();
+
+    await choose(page, 'Range', '30d');
+    await choose(page, 'By', 'hour');
+    await choose(page, 'Chart of', 'tokens');
+    await page.getByRole('figure', { name: 'Tokens by hour and model' }).waitFor();
+    expect(await bars.getAttribute('aria-valuemax')).toBe('720');
+    await page.reload();
+    await page.getByRole('figure', { name: 'Tokens by hour and model' }).waitFor();
+    await choose(page, 'Range', '24h');
+    await page.waitForFunction('document.querySelector("[role=slider]")?.ariaValueMax === "24"');
+    await choose(page, 'Range', 'custom');
+    await page.getByText('Choose the first and the last day').first().waitFor();
+    await page.getByLabel('First day').fill('2024-01-01');
+    await page.getByLabel('Last day').fill('2026-01-01');
+    await page.getByText('A range has at most 31 days by hour. This one has 732.').first().waitFor();
+    await page.getByLabel('First day').fill('2026-01-01');
+    await page.getByText('No call began in this range').waitFor();
+  });
+
+  it('says the next step without usage, and what to do while the region is away', async () => {
+    const { page, path } = await dashboard.openWorkspace('cleo@example.com');
+    await goTo(page, 'Usage');
+    await page.getByText('No call began in this range').waitFor();
+    await page.route('**/console/**', (route) => route.abort());
+    await page.goto(`${path}/usage`);
+    await page.getByText('The region of this workspace does not answer').waitFor();
+    await page.unroute('**/console/**');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('No call began in this range').waitFor();
+  });
+
+  it(`draws a year of 50 models and 100 keys in ${MOST_DRAW_MS} ms of the processor`, async () => {
+    const { page, path, workspaceId } = await dashboard.openWorkspace('dora@example.com');
+    await recordYear(workspaceId);
+    const [from, to] = [365, 0].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const readBusyMs = async () => {
+      const { metrics } = await devtools.send('Performance.getMetrics');
+      return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1_000;
+    };
+    for (const split of ['model', 'key', 'key,model']) {
+      await page.goto(`${path}/usage?range=custom&from=${from}&to=${to}&split=${encodeURIComponent(split)}`);
+      await page.getByRole('slider').waitFor();
+      await page
+        .getByText(/^(42|92|\d+) others$/)
+        .first()
+        .waitFor();
+      await page.waitForLoadState('networkidle');
+      const before = await readBusyMs();
+      await choose(page, 'Chart of', 'tokens');
+      await page.getByRole('figure', { name: /^Tokens/ }).waitFor();
+      const busyMs = (await readBusyMs()) - before;
+      process.stderr.write(`${split}: ${busyMs.toFixed(0)} ms\n`);
+      expect({ split, isQuick: busyMs <= MOST_DRAW_MS }).toEqual({ split, isQuick: true });
+    }
+    await look(page, `${path}/usage?range=custom&from=${from}&to=${to}&split=key`, 'usage-year');
+  });
+
+  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
+    const { page, path, workspaceId } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
+    await page.emulateMedia({ colorScheme });
+    await look(page, `${path}/usage`, 'usage-empty');
+    await recordCalls(workspaceId);
+    await look(page, `${path}/usage`, 'usage');
+    await look(page, `${path}/usage?split=${encodeURIComponent('key,model')}&range=30d`, 'usage-keys');
+    await look(page, `${path}/usage?range=custom&from=2024-01-01&to=2026-01-01`, 'usage-refused');
+    const contrasts = await page.evaluate(CONTRASTS);
+    expect((contrasts as number[]).map((contrast) => contrast >= 3)).toEqual(Array(9).fill(true));
+  });
+
+  it('draws no error and no report of the content security policy', () => {
+    expect(dashboard.complaints).toEqual([]);
+  });
+});
+
+/** Computes the contrast of each colour of a series with the page. */
+const CONTRASTS = `(() => {
+  const probe = document.body.appendChild(document.createElement('i'));
+  const luminance = (color) => {
+    const parts = color.match(/\\d+/g).slice(0, 3).map((part) => part / 255);
+    const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const page = luminance(getComputedStyle(document.body).backgroundColor);
+  return Array.from({ length: 9 }, (_, index) => {
+    probe.className = 'series-' + index;
+    const series = luminance(getComputedStyle(probe).color);
+    return (Math.max(page, series) + 0.05) / (Math.min(page, series) + 0.05);
+  });
+})()`;
