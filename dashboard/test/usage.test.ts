@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { listTicks } from '../src/charts/ticks.ts';
 import { toCsv } from '../src/csv.ts';
-import { toExactUsd } from '../src/exactUsd.ts';
 import { listStarts, toPeriod, toPeriodBefore } from '../src/usage/period.ts';
 import { MOST_SERIES, sumTotal, sumUsage, type UsageRow } from '../src/usage/sumUsage.ts';
+import { toExactUsd } from '../src/usd.ts';
 
 const NOW = Date.UTC(2026, 9, 15, 13, 37);
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { Page } from 'playwright-core';
 import { registerAKey } from '../../services/auth/test/builders.ts';
-import { check, createOrganization, goTo, inBrowser, look } from './startDashboard.ts';
+import { check, goTo, inBrowser, look } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */

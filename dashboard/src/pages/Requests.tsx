@@ -6,10 +6,11 @@ import { PAGES } from '@turnpike/console-api/pages';
 import type { ReactNode } from 'react';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
-import { nanoTextToUsd, toExactUsd } from '../exactUsd.ts';
-import { Loaded, Moment, Name, Page, WideTable } from '../shell/states.tsx';
+import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 import { keyNamesQuery } from '../usage/readUsage.ts';
+import { nanoTextToUsd, toExactUsd } from '../usd.ts';
 
 const { routes } = usageConsoleApi;
 type Call = z.output<typeof routes.getCall.answer>;
@@ -157,36 +158,23 @@ function Cost({ call }: { call: Call }) {
         </Text>
       )}
       {cost?.length === 0 && <Text>This call costs nothing.</Text>}
-      <WideTable label="Cost">
-        <Table>
-          <Table.Thead>
-            <Table.Tr>
-              {['Item', 'Quantity', 'Price', 'Amount'].map((name) => (
-                <Table.Th key={name} scope="col">
-                  {name}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {cost?.map((line) => (
-              <Table.Tr key={line.item}>
-                <Table.Td>{ITEM_NAMES[line.item]}</Table.Td>
-                <Table.Td>{line.quantity === null ? '' : COUNT.format(line.quantity)}</Table.Td>
-                <Table.Td>{toPrice(line)}</Table.Td>
-                <Table.Td>{nanoTextToUsd(line.amount_nano_usd)}</Table.Td>
-              </Table.Tr>
-            ))}
-            <Table.Tr>
-              <Table.Th scope="row" colSpan={3}>
-                Charge
-              </Table.Th>
-              <Table.Td>
-                <b>${toExactUsd(BigInt(charge))}</b>
-              </Table.Td>
-            </Table.Tr>
-          </Table.Tbody>
-        </Table>
+      <WideTable label="Cost" columns={['Item', 'Quantity', 'Price', 'Amount']}>
+        {cost?.map((line) => (
+          <Table.Tr key={line.item}>
+            <Table.Td>{ITEM_NAMES[line.item]}</Table.Td>
+            <Table.Td>{line.quantity === null ? '' : COUNT.format(line.quantity)}</Table.Td>
+            <Table.Td>{toPrice(line)}</Table.Td>
+            <Table.Td>{nanoTextToUsd(line.amount_nano_usd)}</Table.Td>
+          </Table.Tr>
+        ))}
+        <Table.Tr>
+          <Table.Th scope="row" colSpan={3}>
+            Charge
+          </Table.Th>
+          <Table.Td>
+            <b>${toExactUsd(BigInt(charge))}</b>
+          </Table.Td>
+        </Table.Tr>
       </WideTable>
       <Text size="sm" c="dimmed">
         Prices are those of version {version}. While the call ran, ${toExactUsd(BigInt(hold))} were held for it.

@@ -5,8 +5,8 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { useMemo, useState } from 'react';
 import { StackedBars } from '../charts/StackedBars.tsx';
 import { toCsv } from '../csv.ts';
-import { toExactUsd } from '../exactUsd.ts';
-import { Empty, Failed, Loaded, Name, Page, WideTable } from '../shell/states.tsx';
+import { Empty, Failed, Loaded, Name, Page } from '../shell/states.tsx';
+import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 import { type By, type Period, toDay, toPeriod, toPeriodBefore, type UsageSearch } from '../usage/period.ts';
 import { keyNamesQuery, usageQuery } from '../usage/readUsage.ts';
@@ -20,6 +20,7 @@ import {
   type UsageRow,
   type UsageTable,
 } from '../usage/sumUsage.ts';
+import { toExactUsd } from '../usd.ts';
 
 const RANGES = {
   '24h': 'Last 24 hours',
@@ -293,33 +294,20 @@ function UsageRows({
           Download all rows as CSV
         </Button>
       </Group>
-      <WideTable label="Usage">
-        <Table verticalSpacing="xs">
-          <Table.Thead>
-            <Table.Tr>
-              {[BYS[by], split, ...COLUMNS.map(({ name }) => name)].map((name) => (
-                <Table.Th key={name} scope="col">
-                  {name}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {shown.map(({ start, series, sums }) => (
-              <Table.Tr key={`${start} ${series.model} ${series.keyId}`}>
-                <Table.Td style={{ whiteSpace: 'nowrap' }}>{toLabels(start, by).long}</Table.Td>
-                <Table.Td>
-                  <Name>{nameOf(series)}</Name>
-                </Table.Td>
-                {COLUMNS.map(({ name, of, format }) => (
-                  <Table.Td key={name} className="chart-value">
-                    {format(of(sums))}
-                  </Table.Td>
-                ))}
-              </Table.Tr>
+      <WideTable label="Usage" columns={[BYS[by], split, ...COLUMNS.map(({ name }) => name)]}>
+        {shown.map(({ start, series, sums }) => (
+          <Table.Tr key={`${start} ${series.model} ${series.keyId}`}>
+            <Table.Td style={{ whiteSpace: 'nowrap' }}>{toLabels(start, by).long}</Table.Td>
+            <Table.Td>
+              <Name>{nameOf(series)}</Name>
+            </Table.Td>
+            {COLUMNS.map(({ name, of, format }) => (
+              <Table.Td key={name} className="chart-value">
+                {format(of(sums))}
+              </Table.Td>
             ))}
-          </Table.Tbody>
-        </Table>
+          </Table.Tr>
+        ))}
       </WideTable>
       {lines.length > ROWS && (
         <Group gap="xs" justify="flex-end">
