@@ -55,7 +55,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     port: consolePort,
     allowedOrigin: `http://localhost:${port}`,
     // No page reads jobs yet.
-    urls: { auth: auth.internalUrl, 'usage-ledger': service.internalUrl, 'media-jobs': 'http://127.0.0.1:1' },
+    urls: { auth: auth.internalUrl, 'usage-ledger': service.internalUrl },
     publicKeys: [...regionFleet.publicKeys, ...globalFleet.publicKeys],
     signingKey: regionFleet.keyOf('edge'),
   });

@@ -37,7 +37,7 @@ export const SERVICES = {
     listeners: { ...LISTENERS, console: 8081 },
     settings: 'EDGE',
     calls: ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'],
-    consoleCalls: ['auth', 'usage-ledger', 'media-jobs'],
+    consoleCalls: ['auth', 'catalog', 'usage-ledger', 'media-jobs'],
     redis: true,
   },
   auth: {

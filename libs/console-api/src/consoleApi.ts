@@ -9,22 +9,36 @@ import type { Right } from './roles.ts';
 export interface ConsoleRoute extends ApiRoute {
   /** The right that the role of the caller has to have. */
   right: Right;
+  access?: never;
   /** Parameters in the path consist of letters, digits, `_` and `-`. */
   path: `/console/${string}`;
   /** The status of an answer that is not 200. */
   status?: 201;
 }
 
+/** A route of a region's console host that takes no token. Its answer is the same for everyone. */
+export interface PublicConsoleRoute extends ApiRoute {
+  access: 'public';
+  right?: never;
+  method: 'GET';
+  path: `/console/${string}`;
+  /** Time for which any cache may keep the answer. */
+  maxAgeSeconds: number;
+}
+
+/** A route names the right of its callers, or that it is public. */
+export type AnyConsoleRoute = ConsoleRoute | PublicConsoleRoute;
+
 /** The console routes of one service. The edge passes them on to its internal listener. */
 export interface ConsoleApi<
-  Routes extends Record<string, ConsoleRoute> = Record<string, ConsoleRoute>,
+  Routes extends Record<string, AnyConsoleRoute> = Record<string, AnyConsoleRoute>,
   Service extends InternalService = InternalService,
 > {
   service: Service;
   routes: Routes;
 }
 
-const defineRoutes = <const Routes extends Record<string, ConsoleRoute>, Service extends InternalService>(
+const defineRoutes = <const Routes extends Record<string, AnyConsoleRoute>, Service extends InternalService>(
   service: Service,
   routes: Routes,
 ): ConsoleApi<Routes, Service> => ({ service, routes });
@@ -493,7 +507,78 @@ export const jobsConsoleApi = defineRoutes('media-jobs', {
   },
 });
 
+const texts = z.array(z.string());
+/** USD as a decimal text. */
+const price = z.string();
+
+/** A model, as `GET /v1/models` lists it. */
+const modelSchema = z.object({
+  id: z.string(),
+  object: z.literal('model'),
+  created: count,
+  owned_by: z.string(),
+  hugging_face_id: z.string(),
+  aliases: texts,
+  name: z.string(),
+  category: z.string(),
+  input_modalities: texts,
+  output_modalities: texts,
+  quantization: z.string(),
+  context_length: count,
+  max_output_length: count,
+  pricing: z.object({
+    prompt: price,
+    completion: price,
+    input_cache_read: price,
+    request: price,
+    image: price,
+    web_search: price,
+    internal_reasoning: price,
+  }),
+  billing_unit: z.optional(z.string()),
+  unit_price: z.optional(z.nullable(price)),
+  capabilities: z.optional(
+    z.object({
+      sizes: z.optional(texts),
+      seconds: z.optional(z.array(count)),
+      fps: z.optional(count),
+      steps: z.optional(count),
+      voices: z.optional(texts),
+      voice_aliases: z.optional(z.record(z.string(), z.string())),
+      output_formats: z.optional(texts),
+      max_images: z.optional(count),
+      languages: z.optional(texts),
+      max_minutes: z.optional(count),
+      timestamps: z.optional(texts),
+    }),
+  ),
+  is_free: z.boolean(),
+  is_ready: z.boolean(),
+  supported_features: texts,
+  supported_parameters: texts,
+  supported_sampling_parameters: texts,
+});
+
+/** The models of the region. */
+export const modelsConsoleApi = defineRoutes('catalog', {
+  listModels: {
+    access: 'public',
+    method: 'GET',
+    path: '/console/models',
+    maxAgeSeconds: 10,
+    promise: 'Lists the models of the region with prices, windows and capabilities.',
+    answer: z.object({ models: z.array(modelSchema) }),
+    faults: {
+      router_unreachable: {
+        status: 503,
+        message: 'The region does not know yet which models it serves. Retry in 1 s.',
+        retryAfterSeconds: 1,
+      },
+    },
+  },
+});
+
 /** All routes of a console host. */
-export const CONSOLE_APIS = [keysConsoleApi, usageConsoleApi, jobsConsoleApi] as const;
+export const CONSOLE_APIS = [keysConsoleApi, usageConsoleApi, jobsConsoleApi, modelsConsoleApi] as const;
 /** The services behind a console host. */
 export type ConsoleService = (typeof CONSOLE_APIS)[number]['service'];

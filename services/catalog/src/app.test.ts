@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { modelsConsoleApi } from '@turnpike/console-api/consoleApi';
 import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../test/aCatalogModel.ts';
 import {
@@ -370,5 +372,37 @@ describe('GET /internal/catalog', () => {
     const headers = await internalHeadersFor('catalog', 'GET /internal/catalog');
     expect((await fetch(`${service.publicUrl}/internal/catalog`, { headers })).status).toBe(404);
     expect((await fetch(`${service.internalUrl}/v1/models`, { headers })).status).toBe(404);
+  });
+});
+
+describe('GET /console/models', () => {
+  async function get(from: TestService, signer = 'edge') {
+    const headers = await createTokenIssuer({ key: fleet.keyOf(signer) })('catalog', 'GET /console/models');
+    return fetch(`${from.internalUrl}/console/models`, { headers });
+  }
+
+  it('answers the entries of GET /v1/models to the edge without a caller, for 10 s in any cache', async () => {
+    const response = await get(service);
+    const { models: listed } = (await response.json()) as { models: unknown[] };
+    const { body } = await getAs(service, auth.issueKey(), '/v1/models');
+    expect(response.headers.get('cache-control')).toBe('public, max-age=10');
+    expect(listed.length).toBeGreaterThan(3);
+    expect({ object: 'list', data: listed }).toEqual(body);
+    expect(modelsConsoleApi.routes.listModels.answer.parse({ models: listed })).toEqual({ models: listed });
+  });
+
+  it('serves the edge alone, on the internal listener alone', async () => {
+    for (const signer of ['auth', 'operator']) expect((await get(service, signer)).status).toBe(403);
+    expect((await fetch(`${service.internalUrl}/console/models`)).status).toBe(401);
+    expect((await getAs(service, auth.issueKey(), '/console/models')).status).toBe(404);
+  });
+
+  it('answers 503, which no cache keeps, when the router was never reached', async () => {
+    const unheard = await startTestService({ models, authUrl: auth.url });
+    const response = await get(unheard);
+    await unheard.close();
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(response.headers.has('cache-control')).toBe(false);
+    expect(await response.json()).toMatchObject({ error: 'router_unreachable' });
   });
 });

@@ -1,3 +1,6 @@
+import type { PublicKey } from '@turnpike/config/internalKeys';
+import { modelsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
@@ -12,12 +15,14 @@ import type { CatalogFault } from './api/catalogFault.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
 import type { ModelChange, SwitchModel } from './catalog/switchModel.ts';
 import { getModel } from './routes/getModel.ts';
-import { getModels, type ModelsDependencies } from './routes/getModels.ts';
+import { getModels, listModelBodies, type ModelsDependencies } from './routes/getModels.ts';
 
 export interface AppDependencies extends ModelsDependencies {
   log: Logger;
   keyGuard: Guard;
   internalGuard: Guard;
+  /** Keys that the edge signs with. */
+  tokenKeys: PublicKey[];
   catalog: CatalogInForce;
   /** A catalog that was ever in force, as it was then. */
   findVersion: (version: number) => Promise<CatalogSnapshot | undefined>;
@@ -47,31 +52,42 @@ function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): Route
 /** The routes for the other services and the operator. */
 export function listInternalRoutes({
   log,
-  internalGuard: guard,
+  internalGuard,
+  tokenKeys: keys,
   catalog,
+  live,
   findVersion,
   switchModel,
-}: Pick<AppDependencies, 'log' | 'internalGuard' | 'catalog' | 'findVersion' | 'switchModel'>): RouteTable {
+}: Omit<AppDependencies, 'keyGuard' | 'takeModelList' | 'keysPageUrl'>): RouteTable {
   const turn =
     (change: ModelChange) =>
     async ({ params: { model_id: model } }: { params: { model_id: string } }, res: Response) => {
       const { version } = await switchModel(model, change, toChangeLog(log, res));
       return { model, version };
     };
+  const wordFault = createFaultWording(catalogApi);
+  const wordConsoleFault = createConsoleFaultWording(modelsConsoleApi);
   return {
-    toWireError: createFaultWording(catalogApi),
-    routes: serveApi(catalogApi, {
-      guard,
-      handlers: {
-        getCatalog: () => catalog.current(),
-        async getCatalogVersion({ params: { version } }) {
-          const snapshot = await findVersion(version);
-          if (!snapshot) throw new ApiError<CatalogFault>({ kind: 'version_not_found' });
-          return snapshot;
+    toWireError: (error) => wordFault(error) ?? wordConsoleFault(error),
+    routes: [
+      ...serveApi(catalogApi, {
+        guard: internalGuard,
+        handlers: {
+          getCatalog: () => catalog.current(),
+          async getCatalogVersion({ params: { version } }) {
+            const snapshot = await findVersion(version);
+            if (!snapshot) throw new ApiError<CatalogFault>({ kind: 'version_not_found' });
+            return snapshot;
+          },
+          disableModel: turn('disable'),
+          enableModel: turn('enable'),
         },
-        disableModel: turn('disable'),
-        enableModel: turn('enable'),
-      },
-    }),
+      }),
+      ...serveConsoleApi(modelsConsoleApi, {
+        internalGuard,
+        keys,
+        handlers: { listModels: async () => ({ models: listModelBodies({ catalog, live }) }) },
+      }),
+    ],
   };
 }

@@ -60,6 +60,7 @@ startService({
     return {
       log,
       internalGuard,
+      tokenKeys: keys,
       keyGuard,
       catalog,
       live,

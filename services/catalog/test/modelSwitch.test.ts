@@ -28,7 +28,15 @@ beforeEach(async () => {
   const internalGuard = createInternalGuard({ audience: 'us/catalog', keys: fleet.publicKeys });
   const findVersion = async () => snapshot;
   const log = silentLog;
-  const routes = listInternalRoutes({ log, internalGuard, catalog, findVersion, switchModel });
+  const routes = listInternalRoutes({
+    log,
+    internalGuard,
+    tokenKeys: fleet.publicKeys,
+    catalog,
+    live: { current: () => undefined, close: async () => {} },
+    findVersion,
+    switchModel,
+  });
   const app = createHttpApp({ ...routes, log, telemetry: noTelemetry });
   server = await listen(app, { host: '127.0.0.1', port: 0 });
 });

@@ -91,6 +91,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     log,
     keyGuard,
     internalGuard,
+    tokenKeys: keys,
     catalog,
     live,
     takeModelList,

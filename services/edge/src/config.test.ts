@@ -14,6 +14,7 @@ const REQUIRED = {
   CONSOLE_ALLOWED_ORIGIN: 'https://console.example',
   AUTH_URL: 'http://auth',
   AUTH_INTERNAL_URL: 'http://auth',
+  CATALOG_INTERNAL_URL: 'http://catalog',
   LEDGER_INTERNAL_URL: 'http://ledger',
   MEDIA_INTERNAL_URL: 'http://media',
   CATALOG_URL: 'http://catalog',

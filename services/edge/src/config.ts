@@ -31,6 +31,8 @@ export const configSchema = z.object({
   CONSOLE_ALLOWED_ORIGIN: browserOriginSchema,
   /** Auth's internal listener, for the console host. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
+  /** The catalog's internal listener, for the console host. */
+  CATALOG_INTERNAL_URL: serviceUrlSchema,
   /** The ledger's internal listener, for the console host. */
   LEDGER_INTERNAL_URL: serviceUrlSchema,
   /** The internal listener of media-jobs, for the console host. */

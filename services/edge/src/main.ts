@@ -38,6 +38,7 @@ startService({
       allowedOrigin: config.CONSOLE_ALLOWED_ORIGIN,
       urls: {
         auth: config.AUTH_INTERNAL_URL,
+        catalog: config.CATALOG_INTERNAL_URL,
         'usage-ledger': config.LEDGER_INTERNAL_URL,
         'media-jobs': config.MEDIA_INTERNAL_URL,
       },

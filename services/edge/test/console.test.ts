@@ -46,11 +46,7 @@ async function startConsole(
 ): Promise<number> {
   const { port, stop } = await startHost({
     allowedOrigin: ORIGIN,
-    urls: {
-      auth: `http://127.0.0.1:${authPort}`,
-      'usage-ledger': 'http://127.0.0.1:1',
-      'media-jobs': 'http://127.0.0.1:1',
-    },
+    urls: { auth: `http://127.0.0.1:${authPort}`, catalog: `http://127.0.0.1:${authPort}` },
     publicKeys,
     signingKey: fleet.keyOf('edge'),
     ...limits,
@@ -133,6 +129,38 @@ it('passes a request on with its caller in one signed header, and answers the al
   expect(verifyConsoleCaller(named, 'POST /console/keys', { keys: fleet.publicKeys })).toBeUndefined();
   const verify = createTokenVerifier({ audience: 'us/auth', keys: fleet.publicKeys });
   expect(await verify(req?.headers[INTERNAL_TOKEN_HEADER], LIST_KEYS)).toMatchObject({ service: 'edge' });
+});
+
+describe('a public route', () => {
+  const aList = { target: '/console/models' };
+
+  it('takes no token, names no caller, and may be cached where the service allows it', async () => {
+    respond = (_req, res) => {
+      res.setHeader('Cache-Control', 'public, max-age=10');
+      res.end('{"models":[]}');
+    };
+    for (const authorization of [undefined, 'Bearer nonsense', `Bearer ${await aToken()}`]) {
+      const { status, head, body } = await ask({ ...aList, authorization });
+      expect([status, body]).toEqual([200, '{"models":[]}']);
+      expect(head.match(/cache-control: .*/g)).toEqual(['cache-control: public, max-age=10\r']);
+      expect(head).toContain(`access-control-allow-origin: ${ORIGIN}\r\n`);
+    }
+    expect(received).toHaveLength(3);
+    for (const { headers } of received) {
+      expect(headers).not.toHaveProperty(CONSOLE_CALLER_HEADER);
+      expect(headers).not.toHaveProperty('authorization');
+    }
+  });
+
+  it('serves the allowed origin alone, and its refusals are not cached', async () => {
+    for (const origin of [undefined, 'https://evil.example']) {
+      const { status, head } = await ask({ ...aList, origin, authorization: undefined });
+      expect(status).toBe(403);
+      expect(head).toContain('cache-control: no-store\r\n');
+    }
+    expect((await ask({ ...aList, method: 'POST', authorization: undefined })).status).toBe(405);
+    expect(received).toEqual([]);
+  });
 });
 
 describe('401 for', () => {

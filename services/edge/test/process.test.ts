@@ -28,6 +28,7 @@ async function withProcess(
     CONSOLE_PORT: String(consolePort),
     CONSOLE_ALLOWED_ORIGIN: 'https://console.example',
     AUTH_INTERNAL_URL: 'http://127.0.0.1:1',
+    CATALOG_INTERNAL_URL: 'http://127.0.0.1:1',
     LEDGER_INTERNAL_URL: 'http://127.0.0.1:1',
     MEDIA_INTERNAL_URL: 'http://127.0.0.1:1',
     TRUSTED_HOPS: '0',

@@ -1,11 +1,18 @@
 import type { AddressInfo } from 'node:net';
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
+import { CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
 import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { type ConsoleDependencies, createConsole } from '../src/console/createConsole.ts';
 import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';
+
+/** An address of each service, where nothing listens. */
+const AWAY = Object.fromEntries(CONSOLE_APIS.map(({ service }) => [service, 'http://127.0.0.1:1'])) as Record<
+  ConsoleService,
+  string
+>;
 
 /** The console host of region us, before services that listen elsewhere. */
 export async function startConsole({
@@ -17,7 +24,9 @@ export async function startConsole({
   floodLimit = { requestsPerMinute: 6_000, burst: 1_000 },
   trustedHops = 0,
   onWarning,
-}: Pick<ConsoleDependencies, 'allowedOrigin' | 'urls'> & {
+}: Pick<ConsoleDependencies, 'allowedOrigin'> & {
+  /** The services that are there. */
+  urls: Partial<ConsoleDependencies['urls']>;
   publicKeys: PublicKey[];
   /** The edge's own key. */
   signingKey: SigningKey;
@@ -31,7 +40,7 @@ export async function startConsole({
     telemetry: noTelemetry,
     region: 'us',
     allowedOrigin,
-    urls,
+    urls: { ...AWAY, ...urls },
     publicKeys,
     signingKey,
     internalHeaders: createTokenIssuer({ key: signingKey }),

@@ -7,13 +7,12 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Response } from 'express';
 import type * as z from 'zod/mini';
-import type { ConsoleApi, ConsoleRoute } from '../consoleApi.ts';
+import type { AnyConsoleRoute, ConsoleApi } from '../consoleApi.ts';
 import { hasRight, type Role } from '../roles.ts';
 
 /** A request to a console route whose guard let it through. */
-interface Call<R extends ConsoleRoute> extends Asked<R> {
-  caller: ConsoleCaller;
-}
+type Call<R extends AnyConsoleRoute> = Asked<R> &
+  (R extends { access: 'public' } ? unknown : { caller: ConsoleCaller });
 
 /** A handler for each route of a console API, under the route's name. */
 export type ConsoleHandlers<Api extends ConsoleApi> = {
@@ -23,10 +22,10 @@ export type ConsoleHandlers<Api extends ConsoleApi> = {
   ) => Promise<z.input<Api['routes'][Name]['answer']>>;
 };
 
-/** The edge, with the member in whose name it calls. */
+/** The edge, with the member in whose name it calls. A public route has no member. */
 interface ConsolePrincipal extends Principal {
-  user: string;
-  caller: ConsoleCaller;
+  user?: string;
+  caller?: ConsoleCaller;
 }
 
 /** Makes the routes of a console API for an internal listener. The edge alone may call them. */
@@ -47,17 +46,18 @@ export function serveConsoleApi<Api extends ConsoleApi>(
       async handler(req, res) {
         const asked = await read(req, res);
         const { caller } = principalOf(res) as ConsolePrincipal;
-        res.status(route.status ?? 200).json(await handler({ ...asked, caller }, res));
+        const answer = await handler({ ...asked, caller }, res);
+        if (route.access) res.set('cache-control', `public, max-age=${route.maxAgeSeconds}`).json(answer);
+        else res.status(route.status ?? 200).json(answer);
       },
     };
   });
 }
 
-function createConsoleGuard(
-  { method, path, right }: ConsoleRoute,
-  options: { internalGuard: Guard; keys: PublicKey[] },
-): Guard {
+function createConsoleGuard(route: AnyConsoleRoute, options: { internalGuard: Guard; keys: PublicKey[] }): Guard {
   const admitEdge = admitOnly(options.internalGuard, ['edge']);
+  if (route.access) return admitEdge;
+  const { method, path, right } = route;
   return async (req) => {
     const edge = await admitEdge(req);
     const caller = verifyConsoleCaller(req.headers[CONSOLE_CALLER_HEADER], `${method} ${path}`, options);

@@ -1,4 +1,4 @@
-import type { ModelList } from '@turnpike/public-api/modelEntry';
+import type { ModelEntry, ModelList } from '@turnpike/public-api/modelEntry';
 import type { Request, RequestHandler } from 'express';
 import type { CatalogInForce } from '../catalog/followCatalogFile.ts';
 import type { LiveModelFollower } from '../catalog/followLiveModels.ts';
@@ -15,7 +15,10 @@ export interface ModelsDependencies {
 export function getModels(dependencies: ModelsDependencies): RequestHandler {
   return (req, res) => {
     dependencies.takeModelList(req);
-    const data = listModels(dependencies).map(({ model, isReady }) => toModelBody(model, { isReady }));
-    res.json({ object: 'list', data } satisfies ModelList);
+    res.json({ object: 'list', data: listModelBodies(dependencies) } satisfies ModelList);
   };
 }
+
+/** Returns the entry of each listed model. Throws `router_unreachable` as `listModels` does. */
+export const listModelBodies = (dependencies: Pick<ModelsDependencies, 'catalog' | 'live'>): ModelEntry[] =>
+  listModels(dependencies).map(({ model, isReady }) => toModelBody(model, { isReady }));

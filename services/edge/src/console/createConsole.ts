@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
-import { CONSOLE_APIS, type ConsoleRoute, type ConsoleService } from '@turnpike/console-api/consoleApi';
+import { type AnyConsoleRoute, CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { cutAnswer, enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
@@ -43,10 +43,10 @@ export interface ConsoleDependencies {
 /** The only headers of a browser that the services behind read. */
 const PASSED_ON = ['accept', 'content-length', 'content-type', 'transfer-encoding'] as const;
 /** The only headers of a service's answer that browsers see, beside those of the edge. */
-const SHOWN = ['content-length', 'content-type', 'retry-after', 'x-error-message', 'x-error-param'];
+const SHOWN = ['cache-control', 'content-length', 'content-type', 'retry-after', 'x-error-message', 'x-error-param'];
 /** The longest silence of a service behind, ms. */
 const PROXY_TIMEOUT_MS = 10_000;
-/** No cache keeps an answer, and no page shows it in a frame. */
+/** No cache keeps an answer unless the service behind allows it, and no page shows it in a frame. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -83,28 +83,26 @@ const REFUSALS = {
 };
 
 interface ListedRoute {
-  method: ConsoleRoute['method'];
+  method: AnyConsoleRoute['method'];
   /** Method and path, as the service behind declares it. */
   route: string;
   pattern: RegExp;
+  isPublic: boolean;
   service: ConsoleService;
 }
 
 /** The routes, each with a pattern for the raw path. A pattern matches no dot, no percent sign and no empty segment. */
 const ROUTES = CONSOLE_APIS.flatMap(({ service, routes }) =>
-  Object.values<ConsoleRoute>(routes).map(
-    ({ method, path }): ListedRoute => ({
-      method,
-      route: `${method} ${path}`,
-      pattern: new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`),
-      service,
-    }),
-  ),
+  Object.values<AnyConsoleRoute>(routes).map((route): ListedRoute => {
+    const { method, path } = route;
+    const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`);
+    return { method, route: `${method} ${path}`, pattern, isPublic: route.access === 'public', service };
+  }),
 );
 
 /**
- * Makes the console host of a region, for browsers with a console token. A service behind reads the caller from one signed header.
- * Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser.
+ * Makes the console host of a region, for browsers with a console token. Public routes take none. A service behind reads the caller from
+ * one signed header. Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser.
  */
 export function createConsole(dependencies: ConsoleDependencies): { listener: RequestListener; close(): void } {
   const { log, telemetry, allowedOrigin, trustedHops, floodThrottle } = dependencies;
@@ -133,8 +131,8 @@ export function createConsole(dependencies: ConsoleDependencies): { listener: Re
     if (req.method === 'OPTIONS') return void answerPreflight(res, listed);
     const called = listed.find(({ method }) => method === req.method);
     if (!called) return toMethodRefusal(listed);
-    const caller = await findCaller(req, dependencies);
-    if (!caller) return REFUSALS.noToken;
+    const caller = called.isPublic ? undefined : await findCaller(req, dependencies);
+    if (!caller && !called.isPublic) return REFUSALS.noToken;
 
     const span = telemetry.tracer.startTrace(called.route);
     enterRoute(res, { route: called.route, span });
@@ -212,7 +210,7 @@ async function nameCaller(
     requestId,
     internalHeaders,
     signingKey: key,
-  }: { called: ListedRoute; caller: ConsoleCaller; requestId: string } & Pick<
+  }: { called: ListedRoute; caller: ConsoleCaller | undefined; requestId: string } & Pick<
     ConsoleDependencies,
     'internalHeaders' | 'signingKey'
   >,
@@ -224,7 +222,7 @@ async function nameCaller(
   req.headers = {
     ...Object.fromEntries(passed),
     ...(await internalHeaders(called.service, called.route)),
-    [CONSOLE_CALLER_HEADER]: signConsoleCaller(caller, called.route, { key }),
+    ...(caller && { [CONSOLE_CALLER_HEADER]: signConsoleCaller(caller, called.route, { key }) }),
     [REQUEST_ID_HEADER]: requestId,
   };
 }
