@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import { ARCHITECTURE_FILE, renderArchitecturePage } from './architecturePage.ts';
 import { COMPATIBILITY_FILE, renderCompatibility } from './compatibility/compatibilityPage.ts';
 import { ACCOUNT_OPENAPI_FILE, renderAccountOpenApi } from './openapi/accountDocument.ts';
+import { CONSOLE_OPENAPI_FILE, renderConsoleOpenApi } from './openapi/consoleDocument.ts';
 import { OPENAPI_FILE, renderOpenApi } from './openapi/openApiDocument.ts';
 import { OPERATIONS_FILE, renderOperationsPage } from './operationsPage.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
@@ -13,6 +14,7 @@ async function main(): Promise<void> {
   await write(ARCHITECTURE_FILE, renderArchitecturePage(await readFile(ARCHITECTURE_FILE, 'utf8')));
   await write(OPENAPI_FILE, renderOpenApi());
   await write(ACCOUNT_OPENAPI_FILE, renderAccountOpenApi());
+  await write(CONSOLE_OPENAPI_FILE, renderConsoleOpenApi());
   await write(COMPATIBILITY_FILE, renderCompatibility());
 }
 

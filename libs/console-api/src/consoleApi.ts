@@ -1,5 +1,5 @@
 import type { InternalService } from '@turnpike/config/services';
-import type { ApiRoute } from '@turnpike/internal-api/internalApi';
+import type { ApiRoute, FaultWording } from '@turnpike/internal-api/internalApi';
 import { BILLING_UNITS, MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
 import { limitNanoUsd, nanoUsd } from './amounts.ts';
@@ -37,6 +37,34 @@ export interface ConsoleApi<
   service: Service;
   routes: Routes;
 }
+
+/** Refusals of the console host itself. */
+export const HOST_REFUSALS = {
+  malformed_request: { status: 400, message: 'The request is not well-formed HTTP.' },
+  invalid_console_token: {
+    status: 401,
+    message: 'The console token is missing, has expired, or is of another region. Get a new one.',
+  },
+  foreign_origin: { status: 403, message: 'This host serves the pages of the account layer alone.' },
+  not_found: { status: 404, message: 'There is nothing at this path.' },
+  method_not_allowed: { status: 405, message: 'This path takes {allow}.' },
+  too_many_requests: {
+    status: 429,
+    message: 'Too many requests of this address. Retry in {seconds} s.',
+    retryAfterSeconds: 1,
+  },
+  service_unavailable: {
+    status: 503,
+    message: 'The service cannot take the request. Retry in {seconds} s.',
+    retryAfterSeconds: 1,
+  },
+} as const satisfies Record<string, FaultWording>;
+
+/** Refusals of a service behind the host, on routes that are not public. */
+export const MEMBER_REFUSALS = {
+  no_console_caller: { status: 401, message: 'This route serves members whom the edge names.' },
+  right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
+};
 
 const defineRoutes = <const Routes extends Record<string, AnyConsoleRoute>, Service extends InternalService>(
   service: Service,

@@ -23,8 +23,9 @@ export async function startConsole({
   port = 0,
   floodLimit = { requestsPerMinute: 6_000, burst: 1_000 },
   trustedHops = 0,
+  inFlightBounds = { ofBlock: 64, inAll: 512 },
   onWarning,
-}: Pick<ConsoleDependencies, 'allowedOrigin'> & {
+}: Pick<ConsoleDependencies, 'allowedOrigin' | 'inFlightBounds'> & {
   /** The services that are there. */
   urls: Partial<ConsoleDependencies['urls']>;
   publicKeys: PublicKey[];
@@ -46,6 +47,7 @@ export async function startConsole({
     internalHeaders: createTokenIssuer({ key: signingKey }),
     trustedHops,
     floodThrottle: createFloodThrottle(floodLimit),
+    inFlightBounds,
   });
   const server = await listen(listener, { host: '127.0.0.1', port });
   return {

@@ -1,47 +1,24 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type ConsoleRoute, JOBS_PER_PAGE, jobsConsoleApi } from '@turnpike/console-api/consoleApi';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
-import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
-import { createHttpApp } from '@turnpike/http-service/createHttpApp';
-import { createInternalGuard } from '@turnpike/http-service/guard';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { sql } from '@turnpike/postgres/sql';
-import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
-import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
-import { createToWireError } from '../src/api/mediaError.ts';
-import { createConsoleHandlers } from '../src/routes/consoleHandlers.ts';
+import type { HttpStandIn } from '@turnpike/test-support/serveHttp';
 import { openTestJobs, type TestJobs } from './openTestJobs.ts';
+import { aFewLookUps, startConsoleRoutes } from './startConsoleRoutes.ts';
 
 const fleet = aFleet();
 const key = fleet.keyOf('edge');
-const wordFault = createConsoleFaultWording(jobsConsoleApi);
-const toWireError = createToWireError({ keysPageUrl: undefined });
 const { listJobs, getJob } = jobsConsoleApi.routes;
 
 let test: TestJobs;
 let server: HttpStandIn;
-const lookUps = createFairSlots({
-  bound: 'job_look_ups',
-  limits: { inAll: 2, perWorkspace: 1, waitingPerKey: 1 },
-  givesWay: false,
-});
+const lookUps = aFewLookUps();
 beforeAll(async () => {
   test = await openTestJobs();
-  const app = createHttpApp({
-    log: aSilentLogger(),
-    telemetry: noTelemetry,
-    toWireError: (error) => wordFault(error) ?? toWireError(error),
-    routes: serveConsoleApi(jobsConsoleApi, {
-      internalGuard: createInternalGuard({ audience: 'us/media-jobs', keys: fleet.publicKeys }),
-      keys: fleet.publicKeys,
-      handlers: createConsoleHandlers({ lookUps, lookUpDb: test.db }),
-    }),
-  });
-  server = await serveHttp(app);
+  server = await startConsoleRoutes(test.db, fleet.publicKeys, lookUps);
 });
 afterAll(async () => {
   await server.close();

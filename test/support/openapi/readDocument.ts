@@ -23,8 +23,9 @@ export interface OpenApiDocument {
 const DOCS = new URL('../../../docs/', import.meta.url);
 
 /** What is published is what is checked: the file, not the schemas that it was written from. */
-export const readDocument = (name: 'openapi.json' | 'account-openapi.json' = 'openapi.json'): OpenApiDocument =>
-  JSON.parse(readFileSync(new URL(name, DOCS), 'utf8')) as OpenApiDocument;
+export const readDocument = (
+  name: 'openapi.json' | `${'account' | 'console'}-openapi.json` = 'openapi.json',
+): OpenApiDocument => JSON.parse(readFileSync(new URL(name, DOCS), 'utf8')) as OpenApiDocument;
 
 /** A response of the document with the JSON pointer where it stands. */
 export interface FoundResponse {

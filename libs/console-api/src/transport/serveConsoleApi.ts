@@ -6,8 +6,8 @@ import { CONSOLE_CALLER_HEADER, type ConsoleCaller, verifyConsoleCaller } from '
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Response } from 'express';
-import type * as z from 'zod/mini';
-import type { AnyConsoleRoute, ConsoleApi } from '../consoleApi.ts';
+import * as z from 'zod/mini';
+import { type AnyConsoleRoute, type ConsoleApi, MEMBER_REFUSALS } from '../consoleApi.ts';
 import { hasRight, type Role } from '../roles.ts';
 
 /** A request to a console route whose guard let it through. */
@@ -46,7 +46,8 @@ export function serveConsoleApi<Api extends ConsoleApi>(
       async handler(req, res) {
         const asked = await read(req, res);
         const { caller } = principalOf(res) as ConsolePrincipal;
-        const answer = await handler({ ...asked, caller }, res);
+        // Drops each field that the declaration lacks, such as those of the operator's answers.
+        const answer = z.parse(route.answer, await handler({ ...asked, caller }, res));
         if (route.access) res.set('cache-control', `public, max-age=${route.maxAgeSeconds}`).json(answer);
         else res.status(route.status ?? 200).json(answer);
       },
@@ -68,13 +69,10 @@ function createConsoleGuard(route: AnyConsoleRoute, options: { internalGuard: Gu
   };
 }
 
-const REFUSALS = {
-  no_console_caller: { status: 401, message: 'This route serves members whom the edge names.' },
-  right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
-};
-
 /** Makes a function that words the refusals of a console API. It returns undefined for any other error. */
 export function createConsoleFaultWording({ routes }: ConsoleApi): (error: unknown) => WireError | undefined {
   const [anyRoute] = Object.values(routes);
-  return createFaultWording({ routes: { ...routes, ...(anyRoute && { any: { ...anyRoute, faults: REFUSALS } }) } });
+  return createFaultWording({
+    routes: { ...routes, ...(anyRoute && { any: { ...anyRoute, faults: MEMBER_REFUSALS } }) },
+  });
 }

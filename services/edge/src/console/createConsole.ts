@@ -1,7 +1,12 @@
 import { Agent, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
-import { type AnyConsoleRoute, CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
+import {
+  type AnyConsoleRoute,
+  CONSOLE_APIS,
+  type ConsoleService,
+  HOST_REFUSALS,
+} from '@turnpike/console-api/consoleApi';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { cutAnswer, enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
@@ -22,7 +27,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createProxyMiddleware } from 'http-proxy-middleware';
 import { findClientAddress } from '../flood/findClientAddress.ts';
 import { countHeaders, isAmbiguous } from '../headers/requestHeaders.ts';
-import { InFlight } from './inFlight.ts';
+import { InFlight, type InFlightBounds } from './inFlight.ts';
 
 export interface ConsoleDependencies {
   log: Logger;
@@ -38,12 +43,16 @@ export interface ConsoleDependencies {
   internalHeaders: InternalHeaders;
   trustedHops: number;
   floodThrottle: Pick<Throttle, 'takeRequest'>;
+  /** 64 of a block of addresses and 512 in all unless given. */
+  inFlightBounds?: InFlightBounds;
 }
 
 /** The only headers of a browser that the services behind read. */
 const PASSED_ON = ['accept', 'content-length', 'content-type', 'transfer-encoding'] as const;
 /** The only headers of a service's answer that browsers see, beside those of the edge. */
 const SHOWN = ['cache-control', 'content-length', 'content-type', 'retry-after', 'x-error-message', 'x-error-param'];
+/** Ten browsers of an office with six connections each. */
+const IN_FLIGHT_BOUNDS = { ofBlock: 64, inAll: 512 };
 /** The longest silence of a service behind, ms. */
 const PROXY_TIMEOUT_MS = 10_000;
 /** No cache keeps an answer unless the service behind allows it, and no page shows it in a frame. */
@@ -54,33 +63,6 @@ const HEADERS = {
   vary: 'origin',
 };
 const BEARER = /^Bearer ([\w.-]{1,2048})$/i;
-
-const REFUSALS = {
-  malformed: flat(400, 'malformed_request', { message: 'The request is not well-formed HTTP.' }),
-  noToken: flat(401, 'invalid_console_token', {
-    message: 'The console token is missing, has expired, or is of another region. Get a new one.',
-  }),
-  foreignOrigin: flat(403, 'foreign_origin', { message: 'This host serves the pages of the account layer alone.' }),
-  notFound: flat(404, 'not_found', { message: 'There is nothing at this path.' }),
-  tooManyOfAddress: flat(
-    429,
-    'too_many_requests',
-    { message: 'Too many requests of this address are in progress. Retry in 1 s.' },
-    retryAfter(1),
-  ),
-  full: flat(
-    503,
-    'service_unavailable',
-    { message: 'Too many requests are in progress. Retry in 1 s.' },
-    retryAfter(1),
-  ),
-  unavailable: flat(
-    503,
-    'service_unavailable',
-    { message: 'The service does not answer. Retry in 1 s.' },
-    retryAfter(1),
-  ),
-};
 
 interface ListedRoute {
   method: AnyConsoleRoute['method'];
@@ -105,10 +87,10 @@ const ROUTES = CONSOLE_APIS.flatMap(({ service, routes }) =>
  * one signed header. Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser.
  */
 export function createConsole(dependencies: ConsoleDependencies): { listener: RequestListener; close(): void } {
-  const { log, telemetry, allowedOrigin, trustedHops, floodThrottle } = dependencies;
+  const { log, telemetry, allowedOrigin, trustedHops, floodThrottle, inFlightBounds = IN_FLIGHT_BOUNDS } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const agent = new Agent({ keepAlive: true });
-  const inFlight = new InFlight();
+  const inFlight = new InFlight(inFlightBounds);
   const proxies = new Map(
     CONSOLE_APIS.map(({ service }) => [service, createProxy(service, { agent, ...dependencies })]),
   );
@@ -119,20 +101,20 @@ export function createConsole(dependencies: ConsoleDependencies): { listener: Re
     if (isAllowedOrigin) allowOrigin(res, allowedOrigin);
     const { block } = findClientAddress(req, trustedHops);
     const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
-    if (!isAllowed) return toFloodRefusal(waitMs);
+    if (!isAllowed) return refuse('too_many_requests', { seconds: Math.ceil(waitMs / 1_000) });
     const full = inFlight.enter(block, res);
-    if (full) return full === 'block' ? REFUSALS.tooManyOfAddress : REFUSALS.full;
-    if (isAmbiguous(req)) return REFUSALS.malformed;
-    if (!isAllowedOrigin) return REFUSALS.foreignOrigin;
+    if (full) return refuse(full === 'block' ? 'too_many_requests' : 'service_unavailable');
+    if (isAmbiguous(req)) return refuse('malformed_request');
+    if (!isAllowedOrigin) return refuse('foreign_origin');
 
     const [path = ''] = req.url?.split('?', 1) ?? [];
     const listed = ROUTES.filter(({ pattern }) => pattern.test(path));
-    if (listed.length === 0) return REFUSALS.notFound;
+    if (listed.length === 0) return refuse('not_found');
     if (req.method === 'OPTIONS') return void answerPreflight(res, listed);
     const called = listed.find(({ method }) => method === req.method);
-    if (!called) return toMethodRefusal(listed);
+    if (!called) return refuse('method_not_allowed', { allow: listMethods(listed) });
     const caller = called.isPublic ? undefined : await findCaller(req, dependencies);
-    if (!caller && !called.isPublic) return REFUSALS.noToken;
+    if (!caller && !called.isPublic) return refuse('invalid_console_token');
 
     const span = telemetry.tracer.startTrace(called.route);
     enterRoute(res, { route: called.route, span });
@@ -178,14 +160,15 @@ function answerPreflight(res: ServerResponse, listed: ListedRoute[]): void {
   res.end();
 }
 
-function toFloodRefusal(waitMs: number): WireError {
-  const seconds = Math.ceil(waitMs / 1_000);
-  return flat(429, 'too_many_requests', { message: `Too many requests. Retry in ${seconds} s.` }, retryAfter(seconds));
-}
-
-function toMethodRefusal(listed: ListedRoute[]): WireError {
-  const allow = listMethods(listed);
-  return flat(405, 'method_not_allowed', { message: `This path takes ${allow}.` }, { allow });
+/** Words a refusal of the host itself, with the seconds to wait or the methods of the path. */
+function refuse(
+  kind: keyof typeof HOST_REFUSALS,
+  { seconds = 1, allow = '' }: { seconds?: number; allow?: string } = {},
+): WireError {
+  const refusal = HOST_REFUSALS[kind];
+  const message = refusal.message.replace('{seconds}', `${seconds}`).replace('{allow}', allow);
+  const headers = { ...('retryAfterSeconds' in refusal && retryAfter(seconds)), ...(allow !== '' && { allow }) };
+  return flat(refusal.status, kind, { message }, headers);
 }
 
 /** Returns the caller that the token of a request names, or undefined without a valid token. */
@@ -253,7 +236,7 @@ function createProxy(
       error(error, _req, res) {
         if (!('writeHead' in res) || res.destroyed || res.writableEnded) return;
         log.warn({ err: error, service, route: routeOf(res) }, 'a console request could not be passed on');
-        sendWireError(res, REFUSALS.unavailable);
+        sendWireError(res, refuse('service_unavailable'));
       },
     },
   });
