@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-export const HOUR_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 /** Longest periods, in days. */
 const LONGEST_DAYS = { day: 366, hour: 31 } as const;
