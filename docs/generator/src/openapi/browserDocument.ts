@@ -23,7 +23,7 @@ export interface DescribedRoute {
   refusals: Record<string, FaultWording>;
 }
 
-export const NOT_FOUND = { not_found: { status: 404, message: 'There is nothing at this path.' } };
+const NOT_FOUND = { not_found: { status: 404, message: 'There is nothing at this path.' } };
 const INVALID_REQUEST = { status: 400, message: 'A parameter or the body is not what this route takes.' };
 
 export const toHeader = (description: string, required = true) => ({
