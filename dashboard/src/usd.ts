@@ -10,6 +10,9 @@ function toUsdText(nano: bigint): string {
   return `${nano / NANO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
+/** Writes a limit of nano-dollars into a field of a form. No limit is the empty text. */
+export const toUsdField = (nano: string | null): string => (nano === null ? '' : toUsdText(BigInt(nano)));
+
 /** A field for an amount in dollars, as nano-dollars. The empty text becomes null. */
 export const usdField = z.pipe(
   z.string().check(z.trim(), z.regex(/^(\d{1,7}(\.\d{1,9})?)?$/, 'must be an amount in dollars, as 25 or 0.5')),

@@ -287,6 +287,14 @@ inBrowser('the dashboard in Chromium', () => {
     await check(page, 'workspace-dialog');
     await page.getByRole('button', { name: 'Create for good' }).click();
     await page.getByRole('main').getByText('Production').waitFor();
+    await page.getByRole('button', { name: 'Change workspace in United States' }).click();
+    await page.getByLabel('Monthly cap in dollars').fill('ten');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('must be an amount in dollars').waitFor();
+    await check(page, 'workspace-change-dialog');
+    await page.getByLabel('Monthly cap in dollars').fill('12.50');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('At most $12.50 a month.').waitFor();
     await look(page, '/organizations', 'organizations');
     await look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
     await look(page, `/organizations/${organizationId}/members`, 'members');

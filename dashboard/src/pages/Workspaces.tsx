@@ -6,11 +6,20 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { useState } from 'react';
+import * as z from 'zod/mini';
 import { organizationQuery, routes, workspacesQuery } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
 import { FormDialog } from '../shell/dialogs.tsx';
-import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Loaded, Moment, Name, Page, Usd } from '../shell/states.tsx';
+import { toUsdField, usdField } from '../usd.ts';
 
+type Changed = z.output<typeof routes.changeWorkspace.answer>;
+
+const STATUS_NAMES: Record<Changed['status'], string> = {
+  active: 'Active.',
+  on_hold: 'On hold: every call is refused.',
+  not_provisioned: 'Without credit so far: calls that cost are refused.',
+};
 const REGION_NAMES: Record<Region, string> = { us: 'United States', eu: 'European Union' };
 
 /** The workspaces of an organization: for each region the workspace, or a button that creates it. */
@@ -19,7 +28,9 @@ export function Workspaces() {
   const organization = useQuery(organizationQuery(organizationId));
   const query = useQuery(workspacesQuery(organizationId));
   const [region, setRegion] = useState<Region>();
+  const [changed, setChanged] = useState<Changed>();
   const mayWrite = organization.data !== undefined && hasRight(organization.data.role, 'workspaces.write');
+  const mayChange = organization.data !== undefined && hasRight(organization.data.role, 'workspaces.change');
   return (
     <Page title="Workspaces">
       <Text c="dimmed">
@@ -48,6 +59,16 @@ export function Workspaces() {
                         >
                           <Name>{workspace.name}</Name>
                         </Link>
+                        <Text>
+                          {STATUS_NAMES[workspace.status]}{' '}
+                          {workspace.monthly_cap_nano_usd === null ? (
+                            'There is no monthly cap.'
+                          ) : (
+                            <>
+                              At most <Usd nano={BigInt(workspace.monthly_cap_nano_usd)} /> a month.
+                            </>
+                          )}
+                        </Text>
                         <Text size="sm" c="dimmed">
                           <Code>{workspace.workspace_id}</Code> created <Moment at={workspace.created_at} />
                         </Text>
@@ -60,6 +81,15 @@ export function Workspaces() {
                       </Text>
                     )}
                   </Stack>
+                  {workspace && mayChange && (
+                    <Button
+                      variant="default"
+                      onClick={() => setChanged(workspace)}
+                      aria-label={`Change workspace in ${REGION_NAMES[name]}`}
+                    >
+                      Change
+                    </Button>
+                  )}
                   {!workspace && mayWrite && (
                     <Button onClick={() => setRegion(name)} aria-label={`Create workspace in ${REGION_NAMES[name]}`}>
                       Create workspace
@@ -72,6 +102,7 @@ export function Workspaces() {
         }
       </Loaded>
       {region && <Create organizationId={organizationId} region={region} onClose={() => setRegion(undefined)} />}
+      {changed && <Change organizationId={organizationId} workspace={changed} onClose={() => setChanged(undefined)} />}
     </Page>
   );
 }
@@ -98,6 +129,47 @@ function Create({ organizationId, region, onClose }: { organizationId: string; r
           </Text>
           <input type="hidden" name="region" value={region} />
           <TextInput label="Name" name="name" error={problemOf('name')} required />
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+const changeFormSchema = z.object({
+  name: routes.createWorkspace.body.shape.name,
+  monthly_cap_nano_usd: usdField,
+});
+
+function Change({
+  organizationId,
+  workspace: { workspace_id: workspaceId, name, monthly_cap_nano_usd: cap },
+  onClose,
+}: {
+  organizationId: string;
+  workspace: Changed;
+  onClose: () => void;
+}) {
+  const change = useChange(
+    (body: z.output<typeof changeFormSchema>) =>
+      callRoute(routes.changeWorkspace, {
+        params: { organization_id: organizationId, workspace_id: workspaceId },
+        body,
+      }),
+    { onDone: onClose },
+  );
+  return (
+    <FormDialog title="Change the workspace" action="Save" schema={changeFormSchema} change={change} onClose={onClose}>
+      {(problemOf) => (
+        <>
+          <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />
+          <TextInput
+            label="Monthly cap in dollars"
+            description="The most that all keys together may spend in a calendar month (UTC). Empty means no cap. It applies within 5 seconds."
+            name="monthly_cap_nano_usd"
+            inputMode="decimal"
+            defaultValue={toUsdField(cap)}
+            error={problemOf('monthly_cap_nano_usd')}
+          />
         </>
       )}
     </FormDialog>
