@@ -19,6 +19,7 @@ export interface Client {
     insufficientBalance: string;
     rateLimited: string;
     promptTooLong: string;
+    unprocessable: string;
   };
   /** Does what it is told, with a key, and tells what it saw. */
   obey(order: Order, access: Access): Promise<Seen>;

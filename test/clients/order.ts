@@ -26,7 +26,7 @@ export type Order =
   /** The answer is wanted as a `Trip`. */
   | { do: 'structure'; model: string; question: string }
   | { do: 'embed'; model: string; texts: string[]; encoding: 'float' | 'base64' }
-  | { do: 'draw'; model: string; prompt: string; count: number; as: 'b64_json' | 'url' }
+  | { do: 'draw'; model: string; prompt: string; count: number; as: 'b64_json' | 'url'; size?: string }
   /** The clip is waited for, fetched, found in the list by pages of one, and deleted, so that it is gone. */
   | { do: 'film'; model: string; prompt: string; seconds: string }
   /** The speech is written into a file as it comes. */
@@ -34,8 +34,8 @@ export type Order =
   /** `audio` is base64. */
   | { do: 'hear'; model: string; audio: string; format: 'json' | 'verbose_json' | 'srt' };
 
-/** What a client may lack. */
-export type Skill = Order['do'] | 'base64';
+/** What a client may lack: a call, or a part of its call. */
+export type Skill = Order['do'] | 'base64' | 'image addresses' | 'clips' | 'verbose transcripts';
 
 /** What the tool `forecast` says of any city. */
 export const FORECAST = '{"rain":true,"note":"il pleut ☔ 雨"}';

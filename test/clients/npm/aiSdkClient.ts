@@ -1,7 +1,10 @@
+import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import {
   APICallError,
   embedMany,
+  generateImage,
+  generateSpeech,
   generateText,
   isStepCount,
   type LanguageModel,
@@ -11,6 +14,7 @@ import {
   RetryError,
   streamText,
   tool,
+  transcribe,
 } from 'ai';
 import { FORECAST, type Message, type Order, tripSchema, type Usage } from '../order.ts';
 import { createNpmClient, type Sight } from './createNpmClient.ts';
@@ -23,7 +27,7 @@ interface How {
 
 type Asked<Kind extends Order['do']> = Extract<Order, { do: Kind }>;
 
-/** The AI SDK with its provider for servers of the public chat API. */
+/** The AI SDK with its provider for servers of the public chat API, and for audio with the provider of `openai`. */
 export const aiSdkClient = createNpmClient({
   name: 'AI SDK (npm)',
   errors: {
@@ -32,8 +36,9 @@ export const aiSdkClient = createNpmClient({
     insufficientBalance: 'AI_APICallError',
     rateLimited: 'AI_APICallError',
     promptTooLong: 'AI_APICallError',
+    unprocessable: 'AI_APICallError',
   },
-  lacks: ['listModels', 'base64', 'draw', 'film', 'speak', 'hear'],
+  lacks: ['listModels', 'base64', 'film', 'clips', 'image addresses', 'verbose transcripts'],
   async answer(order, { baseUrl, apiKey, maxRetries, fetch }) {
     const provider = createOpenAICompatible({
       name: 'turnpike',
@@ -43,14 +48,35 @@ export const aiSdkClient = createNpmClient({
       includeUsage: true,
       supportsStructuredOutputs: true,
     });
+    const audioOf = createOpenAI({ baseURL: baseUrl, apiKey, fetch });
     switch (order.do) {
       case 'listModels':
         throw new Error('the AI SDK does not list models');
-      case 'draw':
       case 'film':
-      case 'speak':
-      case 'hear':
-        throw new Error('the AI SDK is not asked for media');
+        throw new Error('no provider of the AI SDK for this API makes clips');
+      case 'draw': {
+        const { model, prompt, count: n, size } = order;
+        const wanted = { n, ...(size !== undefined && { size: size as `${number}x${number}` }) };
+        const { images } = await generateImage({ maxRetries, model: provider.imageModel(model), prompt, ...wanted });
+        return { images: images.map(({ base64 }) => base64) };
+      }
+      case 'speak': {
+        const { text, voice, format: outputFormat } = order;
+        const { audio } = await generateSpeech({
+          maxRetries,
+          model: audioOf.speech(order.model),
+          text,
+          voice,
+          outputFormat,
+        });
+        return { audio: audio.base64 };
+      }
+      case 'hear': {
+        const { audio, format: responseFormat } = order;
+        const providerOptions = { openai: { responseFormat } };
+        const model = audioOf.transcription(order.model);
+        return { text: (await transcribe({ maxRetries, model, audio, providerOptions })).text };
+      }
       case 'chat':
         return chat({ model: provider(order.model), maxRetries }, order);
       case 'callTool':
@@ -78,8 +104,8 @@ export const aiSdkClient = createNpmClient({
     const retryAfter = responseHeaders?.['retry-after'];
     const sentence = responseHeaders?.['x-error-message'];
     const param = responseHeaders?.['x-error-param'];
-    const body = JSON.parse(responseBody) as { error: { provider_specific_fields?: { did_you_mean?: string[] } } };
-    const didYouMean = body.error.provider_specific_fields?.did_you_mean;
+    const body = JSON.parse(responseBody) as { error?: { provider_specific_fields?: { did_you_mean?: string[] } } };
+    const didYouMean = body.error?.provider_specific_fields?.did_you_mean;
     return {
       errorName: (error as Error).name,
       message,

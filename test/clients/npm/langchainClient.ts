@@ -7,8 +7,8 @@ import {
   ToolMessage,
   type UsageMetadata,
 } from '@langchain/core/messages';
-import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai';
-import type { APIError } from 'openai';
+import { ChatOpenAI, DallEAPIWrapper, OpenAIEmbeddings } from '@langchain/openai';
+import { type APIError, type ClientOptions, OpenAI } from 'openai';
 import { FORECAST, type Message, type Order, tripSchema, type Usage } from '../order.ts';
 import { createNpmClient, type Sight } from './createNpmClient.ts';
 import { toOpenaiRefusal } from './openaiRefusal.ts';
@@ -25,19 +25,21 @@ export const langchainClient = createNpmClient({
     insufficientBalance: 'APIError',
     rateLimited: 'RateLimitError',
     promptTooLong: 'ContextOverflowError',
+    unprocessable: 'UnprocessableEntityError',
   },
-  lacks: ['listModels', 'draw', 'film', 'speak', 'hear'],
+  lacks: ['listModels', 'film', 'clips', 'speak', 'hear'],
   hides: ['embeddingUsage'],
   async answer(order, { baseUrl, apiKey, maxRetries, fetch }) {
     const fields = { apiKey, maxRetries, configuration: { baseURL: baseUrl, fetch } };
     switch (order.do) {
       case 'listModels':
         throw new Error('LangChain does not list models');
-      case 'draw':
       case 'film':
       case 'speak':
       case 'hear':
-        throw new Error('LangChain is not asked for media');
+        throw new Error('LangChain makes neither clips nor speech nor transcripts');
+      case 'draw':
+        return draw(new ImageTool(order, { baseURL: baseUrl, apiKey, maxRetries, fetch }), order);
       case 'chat': {
         const { model, maxTokens } = order;
         return chat(new ChatOpenAI({ ...fields, model, ...(maxTokens !== undefined && { maxTokens }) }), order);
@@ -67,6 +69,23 @@ export const langchainClient = createNpmClient({
     return toOpenaiRefusal(error as APIError);
   },
 });
+
+/** The tool of images. Its own client of `openai` takes neither a `fetch` nor a number of retries. */
+class ImageTool extends DallEAPIWrapper {
+  constructor({ model, count, as, size }: Asked<'draw'>, access: ClientOptions) {
+    const fields = { model, n: count, dallEResponseFormat: as, apiKey: String(access.apiKey) };
+    // Servers of the API have more sizes than the type lists.
+    super({ ...fields, ...(size !== undefined && { size: size as '1024x1024' }) });
+    this.client = new OpenAI(access);
+  }
+}
+
+/** Returns the image, or a list of `image_url` contents if several are asked for. */
+async function draw(tool: ImageTool, { prompt }: Asked<'draw'>): Promise<Sight> {
+  const answer: string | { image_url: string | { url: string } }[] = await tool.invoke(prompt);
+  if (typeof answer === 'string') return { images: [answer] };
+  return { images: answer.map(({ image_url: image }) => (typeof image === 'string' ? image : image.url)) };
+}
 
 async function chat(model: ChatOpenAI, order: Asked<'chat'>): Promise<Sight> {
   const { messages, stream, seed, leaveAfter = Number.POSITIVE_INFINITY } = order;

@@ -32,6 +32,7 @@ export const openaiClient = createNpmClient({
     insufficientBalance: 'APIError',
     rateLimited: 'RateLimitError',
     promptTooLong: 'BadRequestError',
+    unprocessable: 'UnprocessableEntityError',
   },
   async answer(order, { baseUrl, apiKey, maxRetries, fetch }) {
     const openai = new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries });
@@ -50,8 +51,9 @@ export const openaiClient = createNpmClient({
         return { vectors: data.map(({ embedding }) => toVector(embedding)), usages: [toUsage(usage)] };
       }
       case 'draw': {
-        const { model, prompt, count: n, as: response_format } = order;
-        const { data = [] } = await openai.images.generate({ model, prompt, n, response_format });
+        const { model, prompt, count: n, as: response_format, size } = order;
+        const wanted = { n, response_format, ...(size !== undefined && { size }) };
+        const { data = [] } = await openai.images.generate({ model, prompt, ...wanted });
         return { images: data.map(({ b64_json, url }) => b64_json ?? url ?? '') };
       }
       case 'film':

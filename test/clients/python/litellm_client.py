@@ -1,5 +1,6 @@
 """`litellm` of PyPI as a client of a server of the public chat API."""
 
+import base64
 import json
 import os
 
@@ -7,9 +8,10 @@ import os
 os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_TELEMETRY="False", HF_HUB_OFFLINE="1")
 
 import litellm
+from litellm.llms.custom_httpx.http_handler import HTTPHandler
 from openai import OpenAI
 
-from serve import Trip, call_tool, chat_fields, read_stream, serve, to_sight, to_usage
+from serve import Trip, call_tool, chat_fields, image_fields, read_stream, serve, to_sight, to_usage
 
 litellm.disable_hf_tokenizer_download = True
 litellm.telemetry = False
@@ -26,9 +28,10 @@ def obey(order, access, http_client):
     )
     reach = {"client": client, "api_base": access["baseUrl"], "api_key": access["apiKey"]}
     reach["max_retries"] = access["maxRetries"]
+    model = f"openai/{order['model']}"
 
     def complete(fields, **more):
-        return litellm.completion(**{**fields, "model": f"openai/{fields['model']}"}, **reach, **more)
+        return litellm.completion(**{**fields, "model": model}, **reach, **more)
 
     def ask(fields):
         if not order["stream"]:
@@ -50,12 +53,28 @@ def obey(order, access, http_client):
             return {**to_sight(answer), "value": json.loads(answer.choices[0].message.content)}
         case "embed":
             answer = litellm.embedding(
-                model=f"openai/{order['model']}",
+                model=model,
                 input=order["texts"],
                 encoding_format=order["encoding"],
                 **reach,
             )
             return {"vectors": [entry["embedding"] for entry in answer.data], "usages": [to_usage(answer.usage)]}
+        case "draw":
+            # It takes `response_format` for models of its own list alone.
+            form = {"extra_body": {"response_format": order["as"]}}
+            answer = litellm.image_generation(**{**image_fields(order), "model": model}, **form, **reach)
+            return {"images": [image.b64_json or image.url for image in answer.data]}
+        case "film":
+            # Its clips take no client of `openai`.
+            film_reach = {**reach, "client": HTTPHandler(client=http_client)}
+            litellm.video_generation(model=model, prompt=order["prompt"], seconds=order["seconds"], **film_reach)
+            return {}
+        case "speak":
+            fields = {"input": order["text"], "voice": order["voice"], "response_format": order["format"]}
+            return {"audio": base64.b64encode(litellm.speech(model=model, **fields, **reach).read()).decode()}
+        case "hear":
+            file = ("speech.wav", base64.b64decode(order["audio"]))
+            return {"text": litellm.transcription(model, file, response_format=order["format"], **reach).text}
 
 
 serve(obey)

@@ -6,7 +6,7 @@ import tempfile
 
 from openai import APIError, OpenAI
 
-from serve import Trip, call_tool, chat_fields, read_stream, serve, to_sight, to_usage
+from serve import Trip, call_tool, chat_fields, image_fields, read_stream, serve, to_sight, to_usage
 
 WITH_USAGE = {"include_usage": True}
 
@@ -39,9 +39,7 @@ def obey(order, access, http_client):
             # Asked for base64 by name, it hands over what came.
             return {"vectors": [decode(vector) for vector in vectors], "usages": [to_usage(answer.usage)]}
         case "draw":
-            answer = client.images.generate(
-                model=order["model"], prompt=order["prompt"], n=order["count"], response_format=order["as"]
-            )
+            answer = client.images.generate(**image_fields(order), response_format=order["as"])
             return {"images": [image.b64_json or image.url for image in answer.data]}
         case "film":
             return {"clip": film(client, order)}

@@ -7,6 +7,7 @@ const ERRORS = {
   insufficientBalance: 'APIStatusError',
   rateLimited: 'RateLimitError',
   promptTooLong: 'BadRequestError',
+  unprocessable: 'UnprocessableEntityError',
 };
 
 /** The clients that Python programs use. */
@@ -19,8 +20,13 @@ export const pythonClients: Client[] = [
   createPythonClient({
     name: 'litellm (PyPI)',
     script: 'litellm_client.py',
-    errors: { ...ERRORS, insufficientBalance: 'APIError', promptTooLong: 'ContextWindowExceededError' },
-    lacks: ['listModels', 'base64', 'draw', 'film', 'speak', 'hear'],
+    errors: {
+      ...ERRORS,
+      insufficientBalance: 'APIError',
+      promptTooLong: 'ContextWindowExceededError',
+      unprocessable: 'BadRequestError',
+    },
+    lacks: ['listModels', 'base64', 'clips'],
     hides: ['suggestions'],
   }),
 ];

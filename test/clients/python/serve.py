@@ -123,6 +123,12 @@ def chat_fields(order):
     return fields
 
 
+def image_fields(order):
+    """The fields of a call for images, as both clients take them."""
+    fields = {"model": order["model"], "prompt": order["prompt"], "n": order["count"]}
+    return {**fields, "size": order["size"]} if "size" in order else fields
+
+
 def call_tool(order, ask):
     """A round trip: `ask(fields)` gives a whole answer, whether it was streamed or not."""
     messages = [{"role": "user", "content": order["question"]}]
