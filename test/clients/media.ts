@@ -74,8 +74,8 @@ export const mediaSteps: Step[] = [
       const hear = (format: 'json' | 'verbose_json' | 'srt') =>
         context.ask({ do: 'hear', model: TRANSCRIPTS.model, audio, format });
       expect(await hear('json')).toMatchObject({ text: SAYING });
-      if (context.client.lacks?.includes('verbose transcripts')) return;
       expect(await hear('verbose_json')).toMatchObject({ text: SAYING });
+      if (context.client.lacks?.includes('subtitles')) return;
       const subtitles = expect.stringMatching(/^1\n00:00:00,000 --> 00:00:0\d,\d{3}\ntwo small/);
       expect(await hear('srt')).toMatchObject({ text: subtitles });
     },

@@ -34,8 +34,8 @@ export type Order =
   /** `audio` is base64. */
   | { do: 'hear'; model: string; audio: string; format: 'json' | 'verbose_json' | 'srt' };
 
-/** What a client may lack: a call, or a part of its call. */
-export type Skill = Order['do'] | 'base64' | 'image addresses' | 'clips' | 'verbose transcripts';
+/** A call that a client may lack, or a part of a call. */
+export type Skill = Order['do'] | 'base64' | 'image addresses' | 'clips' | 'subtitles';
 
 /** What the tool `forecast` says of any city. */
 export const FORECAST = '{"rain":true,"note":"il pleut ☔ 雨"}';

@@ -18,6 +18,19 @@ export const transcriptionSchema = z
   .strictObject({ text: z.string(), usage: durationSchema.optional() })
   .meta({ title: 'Transcription', description: 'What was said.' });
 
+const segmentSchema = z.strictObject({
+  id: z.int().min(0),
+  seek: z.int().min(0),
+  start,
+  end,
+  text: z.string(),
+  tokens: z.array(z.int().min(0)).meta({ description: 'Empty where the engine does not say them.' }),
+  temperature: z.number().meta({ description: '0 where the engine does not say it, as the three below.' }),
+  avg_logprob: z.number(),
+  compression_ratio: z.number(),
+  no_speech_prob: z.number(),
+});
+
 /** `verbose_json`. */
 export const verboseTranscriptionSchema = z
   .strictObject({
@@ -28,7 +41,7 @@ export const verboseTranscriptionSchema = z
     }),
     duration: seconds.meta({ description: 'Seconds, as decoded.' }),
     text: z.string(),
-    segments: z.array(z.strictObject({ id: z.int().min(0), start, end, text: z.string() })).optional(),
+    segments: z.array(segmentSchema).optional(),
     words: z.array(z.strictObject({ word: z.string(), start, end })).optional(),
     usage: durationSchema.optional(),
   })

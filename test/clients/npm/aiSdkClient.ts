@@ -38,7 +38,7 @@ export const aiSdkClient = createNpmClient({
     promptTooLong: 'AI_APICallError',
     unprocessable: 'AI_APICallError',
   },
-  lacks: ['listModels', 'base64', 'film', 'clips', 'image addresses', 'verbose transcripts'],
+  lacks: ['listModels', 'base64', 'film', 'clips', 'image addresses', 'subtitles'],
   async answer(order, { baseUrl, apiKey, maxRetries, fetch }) {
     const provider = createOpenAICompatible({
       name: 'turnpike',

@@ -378,7 +378,20 @@ row('media.transcripts.formats', async () => {
     language: 'english',
     duration: expect.any(Number),
     text: 'two small boats wait',
-    segments: [{ id: 0, start: 0, end: expect.any(Number), text: expect.stringContaining('two small') }],
+    segments: [
+      {
+        id: 0,
+        seek: 0,
+        start: 0,
+        end: expect.any(Number),
+        text: expect.stringContaining('two small'),
+        tokens: [expect.any(Number)],
+        temperature: 0,
+        avg_logprob: -0.25,
+        compression_ratio: 1.25,
+        no_speech_prob: 0,
+      },
+    ],
   });
 });
 

@@ -65,7 +65,6 @@ it.each([
   ['POST /v1/images/generations', 'Request', 'quality (max)', '422.'],
   ['POST /v1/images/generations', 'Answer', 'data[].revised_prompt', 'Not in any answer.'],
   ['POST /v1/audio/transcriptions', 'Request', 'known_speaker_names', '422.'],
-  ['POST /v1/audio/transcriptions', 'Answer', 'segments[].avg_logprob', 'Not in any answer.'],
   ['GET /v1/videos/{id}', 'Answer', 'error.misalignment', 'Not in any answer.'],
 ])('%s, %s: %s is not supported', (operation, part, field, note) => {
   const [, section = ''] = renderCompatibility().split(`## ${operation}\n`);

@@ -97,14 +97,7 @@ const segmentAudit: AuditedFields = {
   file: TRANSCRIPTS,
   type: 'TranscriptionSegment',
   at: 'segments[]',
-  others: {
-    avg_logprob: NEVER,
-    compression_ratio: NEVER,
-    no_speech_prob: NEVER,
-    seek: NEVER,
-    temperature: NEVER,
-    tokens: NEVER,
-  },
+  others: {},
 };
 
 const chatAnswer = { moderation: NEVER, service_tier: NEVER, system_fingerprint: HIDDEN };

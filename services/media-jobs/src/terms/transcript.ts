@@ -1,11 +1,24 @@
 import type { TranscriptRequest } from './mediaRequest.ts';
 
+/** A part of a recording's text. The engine says of it what it says, by the names of the public convention. */
+export interface Segment {
+  start: number;
+  end: number;
+  text: string;
+  seek?: number | undefined;
+  tokens?: number[] | undefined;
+  temperature?: number | undefined;
+  avg_logprob?: number | undefined;
+  compression_ratio?: number | undefined;
+  no_speech_prob?: number | undefined;
+}
+
 /** Text of a recording. Times are seconds from its start. */
 export interface Transcript {
   text: string;
   language: string | null;
   /** Null where the engine gives none. */
-  segments: { start: number; end: number; text: string }[] | null;
+  segments: Segment[] | null;
   words: { start: number; end: number; word: string }[] | null;
 }
 

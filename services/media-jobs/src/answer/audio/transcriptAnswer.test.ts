@@ -13,11 +13,21 @@ import { toSrt, toVtt } from './transcriptText.ts';
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_123 });
 
+/** Fields of a segment that an engine may leave out. */
+const SAID = {
+  seek: 0,
+  tokens: [50_364],
+  temperature: 0.2,
+  avg_logprob: -0.25,
+  compression_ratio: 1.25,
+  no_speech_prob: 0.01,
+};
+const UNSAID = { seek: 0, tokens: [], temperature: 0, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 };
 const TRANSCRIPT: Transcript = {
   text: ' Hello there. Bye & <b>good</b> luck.',
   language: 'en',
   segments: [
-    { start: 0, end: 1.5, text: ' Hello there.' },
+    { start: 0, end: 1.5, text: ' Hello there.', ...SAID },
     { start: 3661.0004, end: 3662.9996, text: ' Bye & <b>good</b> luck.' },
   ],
   words: [{ word: ' Hello', start: 0, end: 0.4 }],
@@ -73,8 +83,8 @@ it('is verbose JSON with the times that were asked for', () => {
     duration: SECONDS,
     text: 'Hello there. Bye & <b>good</b> luck.',
     segments: [
-      { id: 0, start: 0, end: 1.5, text: ' Hello there.' },
-      { id: 1, start: 3661.0004, end: 3662.9996, text: ' Bye & <b>good</b> luck.' },
+      { id: 0, start: 0, end: 1.5, text: ' Hello there.', ...SAID },
+      { id: 1, start: 3661.0004, end: 3662.9996, text: ' Bye & <b>good</b> luck.', ...UNSAID },
     ],
     usage: { type: 'duration', seconds: 3_663, total_spend: 0.091575 },
   });

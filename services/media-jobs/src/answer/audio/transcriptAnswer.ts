@@ -5,7 +5,7 @@ import type { TranscriptEvent, Transcription, VerboseTranscription } from '@turn
 import { findLanguage } from '@turnpike/public-api/transcriptionRequest';
 import type { BackendFault } from '../../api/mediaFault.ts';
 import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
-import { lacksTimes, type Transcript } from '../../terms/transcript.ts';
+import { lacksTimes, type Segment, type Transcript } from '../../terms/transcript.ts';
 import { OF_ONE_KEY } from '../content/sendContent.ts';
 import { EVENT_STREAM, toEvent } from '../writeToClient.ts';
 import { toSrt, toVtt } from './transcriptText.ts';
@@ -105,7 +105,7 @@ function toVerboseBody(
     duration: heard.seconds,
     text: text.trim(),
     ...(granularities.includes('segment') && {
-      segments: (segments ?? []).map(({ start, end, text: said }, id) => ({ id, start, end, text: said })),
+      segments: (segments ?? []).map(toVerboseSegment),
     }),
     ...(granularities.includes('word') && {
       // Engines leave the space before a word on it.
@@ -114,6 +114,20 @@ function toVerboseBody(
     ...toUsage(operation, heard),
   };
 }
+
+/** Writes all fields of the convention, since clients refuse a segment without one. Where the engine says nothing, tokens are none and numbers 0. */
+const toVerboseSegment = (segment: Segment, id: number) => ({
+  id,
+  seek: segment.seek ?? 0,
+  start: segment.start,
+  end: segment.end,
+  text: segment.text,
+  tokens: segment.tokens ?? [],
+  temperature: segment.temperature ?? 0,
+  avg_logprob: segment.avg_logprob ?? 0,
+  compression_ratio: segment.compression_ratio ?? 0,
+  no_speech_prob: segment.no_speech_prob ?? 0,
+});
 
 /** The same as server-sent events, a part for each segment. */
 export function toTranscriptEvents({ text, segments }: Transcript, heard: Heard): TranscriptAnswer {

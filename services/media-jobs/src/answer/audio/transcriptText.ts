@@ -1,6 +1,4 @@
-import type { Transcript } from '../../terms/transcript.ts';
-
-type Segment = NonNullable<Transcript['segments']>[number];
+import type { Segment } from '../../terms/transcript.ts';
 
 /** `hh:mm:ss` and milliseconds, after a comma or a point. */
 function toTime(seconds: number, separator: ',' | '.'): string {

@@ -111,9 +111,11 @@ describe.each(['vllm-asr', 'speaches'] as const)('a transcript of %s', (personal
   );
 
   it('has its segments in order', async () => {
-    const expected = await hear({ responseFormat: 'srt' });
+    const read = async () =>
+      (await hear({ responseFormat: 'srt' })).segments?.map(({ start, end, text }) => ({ start, end, text }));
+    const expected = await read();
     await backend.simulator.addFaults({ fault: 'segments_out_of_order', times: 1 });
-    expect((await hear({ responseFormat: 'srt' })).segments).toEqual(expected.segments);
+    expect(await read()).toEqual(expected);
   });
 
   it.each([

@@ -96,7 +96,19 @@ function toForm(
 
 const times = { start: z.number().nonnegative(), end: z.number() };
 const wordSchema = z.object({ ...times, word: z.string() });
-const segmentSchema = z.object({ ...times, text: z.string(), words: z.array(wordSchema).nullish().catch(null) });
+const count = z.int().nonnegative();
+const optionalNumber = z.number().optional().catch(undefined);
+const segmentSchema = z.object({
+  ...times,
+  text: z.string(),
+  seek: count.optional().catch(undefined),
+  tokens: z.array(count).optional().catch(undefined),
+  temperature: optionalNumber,
+  avg_logprob: optionalNumber,
+  compression_ratio: optionalNumber,
+  no_speech_prob: optionalNumber,
+  words: z.array(wordSchema).nullish().catch(null),
+});
 const transcriptSchema = z.object({
   text: z.string(),
   language: z.string().nullish().catch(null),
@@ -132,7 +144,7 @@ function readTranscript(body: unknown, seconds: number): Transcript | undefined 
     // Between parts that begin with a space vLLM puts one more.
     text: data.text.replaceAll(/ {2,}/g, ' '),
     language: data.language ?? null,
-    segments: segments?.map(({ start, end, text }) => ({ start, end, text })) ?? null,
+    segments: segments?.map(({ words: _, ...segment }) => segment) ?? null,
     words: toTimed(words, seconds),
   };
 }
