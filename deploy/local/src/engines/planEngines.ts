@@ -11,7 +11,7 @@ export interface PlannedEngine {
   models: DiscoveredModel[];
 }
 
-/** What will serve a region's models: simulators of a catalog file's models, or real engines. */
+/** The engines of a region's models: simulators of a catalog file's models, or real engines. */
 export type EnginePlan =
   | ({ kind: 'simulated'; catalogFile: string } & ServedModels)
   | { kind: 'real'; engines: PlannedEngine[] };

@@ -49,7 +49,7 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
       await tell(generation, res);
       return { key_id: keyId, status };
     }),
-    // Not to be repeated, as its secret would not be the one that works: where the router was not told, the answer says so.
+    // A rotation is not repeated, as the first new secret would then be the old one. So the answer says whether the router was told.
     rotateKey: changing(async ({ keyId, by, body }: { keyId: string; by: Changer; body: BodyOf<'rotateKey'> }, res) => {
       const now = new Date();
       const rotation = {

@@ -21,7 +21,7 @@ export interface LookUpDependencies extends Omit<CallDependencies, 'jobs'> {
 /** Longest that a look-up waits for its turn. */
 const LONGEST_WAIT_MS = 5_000;
 
-/** Looks jobs up when the key, or whoever `owner` names, has its turn. Does not begin where the client has left before. */
+/** Looks jobs up in the turn of the key, or of the owner given in its place. Does not begin if the client has left before. */
 export async function lookUp<Result>(
   { lookUps }: Pick<LookUpDependencies, 'lookUps'>,
   res: Response,
