@@ -19,6 +19,24 @@ const tokenQuery = ({ organizationId, workspaceId }: Workspace) =>
     staleTime: TOKEN_FRESH_MS,
   });
 
+/** A region knows a new workspace within 5 s. */
+const UNKNOWN_FOR_MS = 6_000;
+const UNKNOWN_PAUSE_MS = 500;
+
+/** Repeats a call while the region does not know the workspace yet. */
+async function untilKnown<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+  const deadline = performance.now() + UNKNOWN_FOR_MS;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      const isUnknown = error instanceof Refused && error.error === 'workspace_not_found';
+      if (!isUnknown || performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, UNKNOWN_PAUSE_MS));
+    }
+  }
+}
+
 /** Calls a route of the console host of a workspace's region. Asks for a new token once if the host refuses the token. */
 export async function callConsole<const R extends ConsoleRoute>(
   workspace: Workspace,
@@ -26,7 +44,8 @@ export async function callConsole<const R extends ConsoleRoute>(
   ...question: Arguments<R>
 ) {
   const query = tokenQuery(workspace);
-  const callWith = (token: string) => callHost({ url: workspace.consoleUrl, token }, route, ...question);
+  const callWith = (token: string) =>
+    untilKnown(() => callHost({ url: workspace.consoleUrl, token }, route, ...question));
   const token = await queryClient.fetchQuery(query);
   try {
     return await callWith(token);

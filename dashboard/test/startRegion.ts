@@ -25,7 +25,9 @@ export interface RegionalDashboard extends Dashboard {
   spend(call: { workspaceId: string; keyId: string; nanoUsd: bigint }): Promise<void>;
   /** Gives the region a workspace that the account layer has, as its feed does. */
   tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
-  /** Signs in and creates an organization with a workspace. Returns a page, and the path of the workspace. */
+  /** Signs in and creates an organization with a workspace. The region does not know it yet. */
+  createWorkspace(address: string): Promise<OpenWorkspace>;
+  /** Creates a workspace that the region knows. Returns a page, and the path of the workspace. */
   openWorkspace(address: string): Promise<OpenWorkspace>;
 }
 
@@ -73,6 +75,18 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     };
     await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, workspace);
   }
+  async function createWorkspace(address: string): Promise<OpenWorkspace> {
+    const page = await dashboard.openAs(address);
+    const organizationId = await createOrganization(page, 'Acme');
+    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
+    await page.getByLabel('Name').fill('Production');
+    await page.getByRole('button', { name: 'Create for good' }).click();
+    await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    const path = new URL(page.url()).pathname;
+    const workspaceId = path.split('/').at(-1) ?? '';
+    return { page, organizationId, workspaceId, path };
+  }
   return {
     ...dashboard,
     auth,
@@ -89,18 +103,11 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
         }),
       ]),
     tellWorkspace,
+    createWorkspace,
     async openWorkspace(address) {
-      const page = await dashboard.openAs(address);
-      const organizationId = await createOrganization(page, 'Acme');
-      await page.getByRole('button', { name: 'Create workspace in United States' }).click();
-      await page.getByLabel('Name').fill('Production');
-      await page.getByRole('button', { name: 'Create for good' }).click();
-      await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
-      await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
-      const path = new URL(page.url()).pathname;
-      const workspaceId = path.split('/').at(-1) ?? '';
-      await tellWorkspace(workspaceId, organizationId);
-      return { page, organizationId, workspaceId, path };
+      const opened = await createWorkspace(address);
+      await tellWorkspace(opened.workspaceId, opened.organizationId);
+      return opened;
     },
     async stop() {
       await dashboard.stop();

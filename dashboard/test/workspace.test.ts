@@ -197,6 +197,21 @@ inBrowser('the pages of a workspace in Chromium', () => {
     expect(seen).toEqual(['POST console-token 201', 'GET keys 401', 'POST console-token 201', 'GET keys 401']);
   });
 
+  it('waits for a new workspace until its region knows it', async () => {
+    const { page, path, organizationId, workspaceId } = await dashboard.createWorkspace('quick@example.com');
+    const refused = page.waitForResponse((answer) => answer.url().includes('/console/') && answer.status() === 404);
+    await page.goto(`${path}/keys`);
+    await page
+      .getByRole('button', { name: /^Create/ })
+      .first()
+      .click();
+    await page.getByLabel('Name').fill('Server');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    await refused;
+    await dashboard.tellWorkspace(workspaceId, organizationId);
+    await page.getByRole('heading', { name: 'Copy the secret now' }).waitFor();
+  });
+
   it('says that the region does not answer, and shows other pages and what was loaded before', async () => {
     const { page, path, workspaceId } = await openWorkspace('cleo@example.com');
     await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Laptop' });
