@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { Page } from 'playwright-core';
 import { registerAKey } from '../../services/auth/test/builders.ts';
+import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts';
 import { check, goTo, inBrowser, look } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 
@@ -167,6 +168,25 @@ inBrowser('the pages of a workspace in Chromium', () => {
     expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
     await viewer.goto(`${path}/keys`);
     await viewer.getByText('Your role does not show this').waitFor();
+  });
+
+  it('says how long the credit lasts, and shows no days without credit or spend', async () => {
+    const { page, workspaceId } = await openWorkspace('kim@example.com');
+    const showsDays = async (text: string) => {
+      await page.reload();
+      await page.getByRole('region', { name: 'Lasts for' }).getByText(text, { exact: true }).waitFor();
+    };
+    await showsDays('No credit');
+    await addCredit(dashboard.ledger.db, { creditId: workspaceId, workspaceId, amountNanoUsd: 20_000n, note: 'start' });
+    await showsDays('No spend yet');
+    const owner = { workspaceId, keyId: `key_${workspaceId}` };
+    await dashboard.spend({ ...owner, nanoUsd: 4_000n });
+    await showsDays('4 days');
+    await page.getByText('the mean of the last 1 day.').waitFor();
+    await dashboard.spend({ ...owner, nanoUsd: 15_000n });
+    await showsDays('Less than a day');
+    await dashboard.spend({ ...owner, nanoUsd: 1_000n });
+    await showsDays('No credit');
   });
 
   it('gets a new token once if the host refuses the one that it has', async () => {

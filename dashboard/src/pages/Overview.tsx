@@ -1,9 +1,11 @@
 import { NativeSelect, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { type ReactNode, useEffect, useState } from 'react';
+import type * as z from 'zod/mini';
 import { creditQuery, spendRateQuery, useKeys } from '../console.ts';
 import { Snippet } from '../shell/Snippet.tsx';
 import { Loaded, Page, Usd } from '../shell/states.tsx';
@@ -19,6 +21,8 @@ export function Overview() {
     </Page>
   );
 }
+
+type SpendRate = z.output<typeof usageConsoleApi.routes.getSpendRate.answer>;
 
 /** The credit of the workspace, how long it lasts, and the spend of this month beside the cap. */
 function Money() {
@@ -41,13 +45,20 @@ function Money() {
       </Figure>
       <Figure title="Lasts for">
         <Loaded query={rate}>
-          {({ days_left: days, per_day_nano_usd: perDay }) => (
+          {(rate) => (
             <>
               <Text size="xl" fw={600}>
-                {days === null ? 'No spend yet' : DAYS.format(days)}
+                {formatDaysLeft(rate)}
               </Text>
               <Text size="sm" c="dimmed">
-                At <Usd nano={BigInt(perDay)} /> a day, the mean of the last 7 days.
+                {rate.per_day_nano_usd === '0' ? (
+                  'The mean spend of the last 7 days says how long credit lasts.'
+                ) : (
+                  <>
+                    At <Usd nano={BigInt(rate.per_day_nano_usd)} /> a day, the mean of the last{' '}
+                    {DAYS.format(rate.mean_days)}.
+                  </>
+                )}
               </Text>
             </>
           )}
@@ -73,6 +84,12 @@ function Money() {
       </Figure>
     </div>
   );
+}
+
+function formatDaysLeft({ credit_nano_usd: credit, days_left: days, mean_days: meanDays }: SpendRate): string {
+  if (BigInt(credit) <= 0n) return 'No credit';
+  if (days === null) return meanDays < 7 ? 'No spend yet' : 'No spend in 7 days';
+  return days < 1 ? 'Less than a day' : DAYS.format(days);
 }
 
 const DAYS = new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' });

@@ -425,12 +425,15 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
     right: 'usage.read',
     method: 'GET',
     path: '/console/usage/rate',
-    promise: 'Shows how long the credit of the workspace lasts at the mean spend of the last 7 × 24 whole hours.',
+    promise:
+      'Shows how long the credit of the workspace lasts at the mean spend of the last 7 × 24 hours. The mean of a younger workspace is over its age, at least a day.',
     answer: z.object({
       /** Credit after the recorded calls, some seconds behind the live credit. */
       credit_nano_usd: nanoUsd,
       per_day_nano_usd: nanoUsd,
-      /** Rounded down to a tenth. Null if nothing was spent. */
+      /** Days that the mean is over, to a tenth. */
+      mean_days: z.number(),
+      /** Rounded down to a tenth. 0 without credit. Null if nothing was spent of a credit. */
       days_left: z.nullable(z.number()),
     }),
     faults: LATE,

@@ -160,24 +160,43 @@ it('takes 366 days, and 31 days of hours', async () => {
   expect((await call(listUsage, 'ws_1', { ...OCTOBER, by: 'hour' })).status).toBe(200);
 });
 
+const hoursAgo = (hours: number) => Date.now() - hours * 3_600_000;
+const rateOf = async (workspaceId: string) => (await call(getSpendRate, workspaceId, {})).body;
+const addCreditTo = (workspaceId: string) =>
+  addCredit(ledger.db, { creditId: randomUUID(), workspaceId, amountNanoUsd: 20_000n, note: 'top-up' });
+
 it('tells how long the credit lasts at the mean of the last 7 days', async () => {
   const owner = anOwner();
   const { workspaceId } = owner;
-  const rateOf = async (workspace: string) => (await call(getSpendRate, workspace, {})).body;
-  expect(await rateOf(workspaceId)).toEqual({ credit_nano_usd: '0', per_day_nano_usd: '0', days_left: 0 });
-  const credit = { creditId: randomUUID(), workspaceId, amountNanoUsd: 20_000n, note: 'top-up' };
-  await addCredit(ledger.db, credit);
+  const nothing = { credit_nano_usd: '0', per_day_nano_usd: '0', mean_days: 1, days_left: 0 };
+  expect(await rateOf(workspaceId)).toEqual(nothing);
+  await addCreditTo(workspaceId);
   expect(await rateOf(workspaceId)).toMatchObject({ days_left: null });
 
-  const hoursAgo = (hours: number) => Date.now() - hours * 3_600_000;
   await aPartition(ledger.db).deliver([
     aUsageRecorded({ ...owner, startedAtMs: hoursAgo(1), chargeNanoUsd: 4_000n }),
     aUsageRecorded({ ...owner, keyId: `key_${randomUUID()}`, startedAtMs: hoursAgo(167), chargeNanoUsd: 3_000n }),
     aUsageRecorded({ ...owner, startedAtMs: hoursAgo(8 * 24), chargeNanoUsd: 1_500n }),
     aUsageRecorded({ startedAtMs: hoursAgo(1) }),
   ]);
-  expect(await rateOf(workspaceId)).toEqual({ credit_nano_usd: '11500', per_day_nano_usd: '1000', days_left: 11.5 });
-  expect(await rateOf(anOwner().workspaceId)).toMatchObject({ credit_nano_usd: '0', per_day_nano_usd: '0' });
+  expect(await rateOf(workspaceId)).toEqual({
+    credit_nano_usd: '11500',
+    per_day_nano_usd: '1000',
+    mean_days: 7,
+    days_left: 11.5,
+  });
+  expect(await rateOf(anOwner().workspaceId)).toEqual(nothing);
+});
+
+it.each([
+  ['the current hour', 0, { per_day_nano_usd: '4000', mean_days: 1, days_left: 4 }],
+  ['an hour of yesterday', 35, { per_day_nano_usd: '2666', mean_days: 1.5, days_left: 6 }],
+])('takes the mean of a new workspace over its age, whose first call was in %s', async (_when, hours, rate) => {
+  const owner = anOwner();
+  await addCreditTo(owner.workspaceId);
+  const startedAtMs = hoursAgo(hours);
+  await aPartition(ledger.db).deliver([aUsageRecorded({ ...owner, startedAtMs, chargeNanoUsd: 4_000n })]);
+  expect(await rateOf(owner.workspaceId)).toEqual({ credit_nano_usd: '16000', ...rate });
 });
 
 /** Records a call and shows it to its workspace. */

@@ -47,6 +47,7 @@ export function createConsoleHandlers({
       return {
         credit_nano_usd: String(rate.creditNanoUsd),
         per_day_nano_usd: String(rate.perDayNanoUsd),
+        mean_days: Math.round((rate.meanHours * 10) / 24) / 10,
         days_left: countDaysLeft(rate),
       };
     },
