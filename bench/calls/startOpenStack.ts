@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import type { Observation } from '@turnpike/local-stack/observation';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import type { Observation } from '@turnpike/local-stack/toPartEnvironment';
 import { createOperator, type Operator } from '../../test/support/operator.ts';
 import { untilIdle } from './untilIdle.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { type ProviderUser, signInAt } from '@turnpike/test-support/signInAt';
 import { until } from '@turnpike/test-support/until';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { entryOf, SERVICE_NAMES } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { PNPM } from '../src/app/deployApp.ts';
 import { packImage } from '../src/archive/packImage.ts';
 import { packLayer } from '../src/archive/packLayer.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { readObservation } from './observation.ts';
+import { readObservation } from './toPartEnvironment.ts';
 
 it('passes on the variables that say how to watch the services, and no other', () => {
   const observation = { LOG_LEVEL: 'debug', TRACE_SAMPLE_RATIO: '1' };

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import type { Progress } from './launchParts.ts';
-import { readObservation } from './observation.ts';
 import { parsePortBase, parseStartArguments, START_USAGE } from './parseStartArguments.ts';
 import { STOP_GRACE_MS, toPartEndText } from './process/startParts.ts';
 import { formatStack } from './report/formatStack.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { startStack } from './startStack.ts';
+import { readObservation } from './toPartEnvironment.ts';
 
 /** A Ctrl-C comes from the terminal, once more from npm and from the bootstrap, all within this time. */
 const ONE_CTRL_C_MS = 1_000;

@@ -6,7 +6,7 @@ export const NODE_COMPILE_CACHE = join(repositoryRoot, '.turnpike', 'compile-cac
 
 /**
  * The environment every part starts from. Built, not inherited: a variable that happens to be set in a terminal or a test
- * run must not change what a service does. What may be handed on is listed in `observation.ts`.
+ * run must not change what a service does. `Observation` lists what is handed on.
  */
 export function toPartEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '/', TMPDIR } = process.env;
@@ -16,4 +16,15 @@ export function toPartEnvironment(): Record<string, string> {
     ...(TMPDIR !== undefined && { TMPDIR }),
     NODE_COMPILE_CACHE,
   };
+}
+
+/** The variables by which people watch a stack; the services take them from the environment of whoever starts it. */
+const VARIABLES = ['LOG_LEVEL', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'TRACE_SAMPLE_RATIO'] as const;
+
+/** How much the services of a stack log, and where they send traces. A wrong value is for the services to refuse. */
+export type Observation = Partial<Record<(typeof VARIABLES)[number], string>>;
+
+/** What an environment says about it; a variable that is empty counts as not set. */
+export function readObservation(env: NodeJS.ProcessEnv): Observation {
+  return Object.fromEntries(VARIABLES.map((name) => [name, env[name]]).filter(([, value]) => value));
 }

@@ -12,10 +12,10 @@ import {
 } from '@turnpike/config/services';
 import { PAGES } from '@turnpike/console-api/pages';
 import type { DatabaseRole, LocalSecrets } from './localSecrets.ts';
-import type { Observation } from './observation.ts';
 import type { MigrationEnvironment } from './parts/migrateDatabase.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import type { ServicePorts, StackPorts } from './stackPorts.ts';
+import type { Observation } from './toPartEnvironment.ts';
 
 /** Variables of single services. */
 export type ServiceSettings = Partial<Record<ServiceName, Record<string, string>>>;

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { until } from '@turnpike/test-support/until';
 import { untilMail } from '@turnpike/test-support/untilMail';

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { repositoryRoot } from './repositoryRoot.ts';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 
 /** What kustomize makes of a folder below `k8s/`, as YAML. Throws what it says where it cannot. */
 export function buildManifests(kustomize: string, folder: string): string {

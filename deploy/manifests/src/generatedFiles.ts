@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { REGIONS } from '@turnpike/config/region';
 import { entryOf, SERVICE_NAMES } from '@turnpike/config/services';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { stringify } from 'yaml';
 import { type Manifest, toFlowRows, toNamespacePolicies, toServicePolicies } from './networkPolicies.ts';
-import { repositoryRoot } from './repositoryRoot.ts';
 import { listSecrets, toExternalSecrets } from './secrets.ts';
 import {
   readSimulatedModels,

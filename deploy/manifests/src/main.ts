@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { renderGeneratedFiles } from './generatedFiles.ts';
-import { repositoryRoot } from './repositoryRoot.ts';
 
 /** `npm run manifests`: writes anew what `k8s/` takes from the code and from the catalog. */
 for (const [file, text] of Object.entries(await renderGeneratedFiles())) {

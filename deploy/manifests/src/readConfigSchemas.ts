@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { z } from 'zod';
-import { repositoryRoot } from './repositoryRoot.ts';
 
 /** What each service reads of its environment, by the schema that it reads it with. */
 export async function readConfigSchemas(): Promise<Map<ServiceName, z.ZodObject>> {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { toSimulatedEngine } from '@turnpike/local-stack/engines/toSimulatedEngine';
 import { readServedModels } from '@turnpike/local-stack/readServedModels';
-import { repositoryRoot } from './repositoryRoot.ts';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 
 /** Of the first model's engine; each model has the next one. */
 const FIRST_PORT = 8000;

@@ -8,9 +8,9 @@ import type { Caller, InternalRoute } from '@turnpike/internal-api/internalApi';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { listFlows } from '../src/flows.ts';
 import { renderGeneratedFiles } from '../src/generatedFiles.ts';
-import { repositoryRoot } from '../src/repositoryRoot.ts';
 
 it('has written what the code and the catalog say; if this fails: npm run manifests', async () => {
   const files = Object.entries(await renderGeneratedFiles());

@@ -14,9 +14,9 @@ import {
 } from '@turnpike/config/services';
 import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { z } from 'zod';
 import { readConfigSchemas } from '../src/readConfigSchemas.ts';
-import { repositoryRoot } from '../src/repositoryRoot.ts';
 import { dataOf, environmentOf } from './environmentOf.ts';
 import {
   hasKustomize,

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { parseAllDocuments } from 'yaml';
 import { buildManifests } from '../src/buildManifests.ts';
-import { repositoryRoot } from '../src/repositoryRoot.ts';
 
 const TOOLS = process.env.TURNPIKE_TEST_MANIFEST_TOOLS;
 export const hasKustomize = TOOLS !== undefined;

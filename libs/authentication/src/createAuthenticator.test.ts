@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
+import { aKeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { createAuthenticator } from './createAuthenticator.ts';
 

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
-import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
+import { aKeyRecordBody, type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
 
 const record: KeyRecord = keyRecordSchema.parse(aKeyRecordBody());

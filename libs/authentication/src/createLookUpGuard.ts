@@ -5,9 +5,9 @@ import type { LookUpFault } from '@turnpike/public-api/authFault';
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
 import type { KeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Request } from 'express';
-import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createCachingAuthenticator.ts';
 import type { KeyPrincipal } from './keyGuard.ts';
+import { addressOf } from './keyGuard.ts';
 
 export interface LookUpGuardOptions {
   authenticator: Pick<Authenticator, 'authenticate'>;

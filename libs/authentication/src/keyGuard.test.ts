@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
-import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
+import { aKeyRecordBody, type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { ApiError } from '@turnpike/public-api/apiError';

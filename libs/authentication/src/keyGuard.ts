@@ -1,11 +1,12 @@
 import type { PublicKey } from '@turnpike/config/internalKeys';
 import { type Guard, type Principal, principalOf } from '@turnpike/http-service/guard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LookUpFault } from '@turnpike/public-api/authFault';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
-import type { Response } from 'express';
-import { addressOf } from './addressOf.ts';
+import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
+import type { Request, Response } from 'express';
 import type { Authenticator } from './createAuthenticator.ts';
 
 /**
@@ -54,4 +55,13 @@ export function callingKey(res: Response): KeyRecord {
   const principal = principalOf(res);
   if (principal.kind !== 'key') throw new Error('the route has no key guard');
   return (principal as KeyPrincipal).key;
+}
+
+/**
+ * The address that a request is counted under: the client's, as the edge signed it with one of `keys`, else the
+ * connection's.
+ */
+export function addressOf({ headers, socket }: Request, keys: PublicKey[]): string {
+  const address = verifyClientAddress(headers[CLIENT_ADDRESS_HEADER], { keys }) ?? socket.remoteAddress;
+  return toAddressBlock(address ?? '') ?? 'unknown';
 }

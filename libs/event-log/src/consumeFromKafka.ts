@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
+import { backoffMs } from '@turnpike/lifecycle/repeat';
 import type { Consumer } from 'kafkajs';
 import { createKafkaClient, type KafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
 import { createLagMeter, type LagMeter } from './createLagMeter.ts';

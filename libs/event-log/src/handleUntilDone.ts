@@ -1,5 +1,5 @@
-import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
+import { backoffMs } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { BACKOFF, type ConsumeOptions, type RecordBatch } from './eventLog.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { aHold } from '../test/aHold.ts';
 import { anEventLog } from '../test/anEventLog.ts';
 import { aShard } from '../test/aShard.ts';

@@ -11,9 +11,9 @@ import { assertDurableRedis, type Durability } from './redis/assertDurableRedis.
 import { createOpenness, type Openness } from './redis/openness.ts';
 import { type OpenShards, openShards, type Shards } from './redis/shards.ts';
 import type { StandingOf } from './redis/standing.ts';
-import { closeSpool } from './spool/closeSpool.ts';
 import { openSpoolFolder } from './spool/openSpoolFolder.ts';
 import type { Spool } from './spool/spool.ts';
+import { closeSpool } from './spool/spool.ts';
 
 /** How long what has ended may still be recorded once this process stops; the spool, and Redis, keep the rest. */
 const RECORD_GRACE_MS = 5_000;

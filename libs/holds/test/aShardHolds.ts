@@ -1,4 +1,4 @@
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { PendingCalls } from '../src/call/pendingCalls.ts';
 import type { Shard } from '../src/redis/shards.ts';
 import { ShardHolds, type ShardHoldsOptions } from '../src/shardHolds.ts';

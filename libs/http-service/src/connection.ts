@@ -1,9 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
-import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
+import { invalid, toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import { lingeringClose } from './lingeringClose.ts';
-import { toMalformedRequest } from './malformedRequest.ts';
 import { newUuidV7 } from './newUuidV7.ts';
 import { sendWireError } from './sendWireError.ts';
 
@@ -212,4 +211,9 @@ function toRawAnswer({ status, body }: WireError): string {
     'connection: close',
   ];
   return `${head.join('\r\n')}\r\n\r\n${payload}`;
+}
+
+/** 400 of what is no request of HTTP/1.0 or 1.1, or can be read in two ways. */
+export function toMalformedRequest(): WireError {
+  return invalid('The request is not well-formed HTTP, has too many or too large headers, or arrived too slowly.');
 }

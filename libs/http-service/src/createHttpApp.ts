@@ -1,9 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
-import type { WireError } from '@turnpike/public-api/wireError';
-import { envelope, failed, notServed } from '@turnpike/public-api/wireError';
+import { CALL_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import { envelope, failed, notServed, type WireError } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, {
   type ErrorRequestHandler,
@@ -14,12 +13,11 @@ import express, {
   type Response,
 } from 'express';
 import { FaultLog } from './faultLog.ts';
-import { admit, type Guard, toGuardError } from './guard.ts';
+import { admit, type Guard, internalCallerOf, toGuardError } from './guard.ts';
 import { newUuidV7 } from './newUuidV7.ts';
 import { enterRoute, observeRequest, routeOf, spanOf } from './observeRequests.ts';
 import { createRequestMetrics } from './requestMetrics.ts';
 import { sendWireError } from './sendWireError.ts';
-import { toRequestLog } from './toRequestLog.ts';
 
 export interface Route {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -148,4 +146,17 @@ export function toNotFound({ path, nearest }: { path?: string; nearest?: string 
 /** 500 of a fault nobody foresaw: it says nothing about what failed inside. */
 export function toInternalError(headers?: WireError['headers']): WireError {
   return failed('Something failed on our side. Retry with backoff.', headers);
+}
+
+/** A log whose lines name the request, and the call once it has an id. Made when there is something to say, not before. */
+export function toRequestLog(log: Logger, res: Response): Logger {
+  return log.child({ requestId: res.getHeader(REQUEST_ID_HEADER), callId: res.getHeader(CALL_ID_HEADER) });
+}
+
+/**
+ * A log for the line that a change leaves on an internal route: it names the request, and who asked. What was changed is told by
+ * ids, states and amounts; names and notes are customers' own.
+ */
+export function toChangeLog(log: Logger, res: Response): Logger {
+  return toRequestLog(log, res).child({ who: internalCallerOf(res) });
 }

@@ -7,11 +7,11 @@ import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, startCollector } from '@turnpike/test-support/startCollector';
 import { createHttpApp } from './createHttpApp.ts';
-import { createMetricsRoute } from './createMetricsRoute.ts';
 import { drain } from './drain.ts';
 import { openGuard } from './guard.ts';
 import { listen } from './listen.ts';
 import { spanOf } from './observeRequests.ts';
+import { createMetricsRoute } from './serviceApps.ts';
 
 const CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
 const traceparent = `00-${CALLER.traceId}-${CALLER.spanId}-01`;

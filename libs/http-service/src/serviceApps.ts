@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import { createHttpApp, type HttpAppOptions } from './createHttpApp.ts';
-import { createMetricsRoute } from './createMetricsRoute.ts';
+import { createHttpApp, type HttpAppOptions, type Route } from './createHttpApp.ts';
+import { openGuard } from './guard.ts';
 import { createHealthRoutes, type ReadinessChecks } from './healthRoutes.ts';
 
 /** Routes, and how what their handlers throw is worded. */
@@ -32,4 +32,12 @@ export function createServiceApps(
     publicApp: typeof routes.public === 'function' ? routes.public : toApp(routes.public),
     internalApp: toApp({ routes: [...common, ...internalRoutes], toWireError }),
   };
+}
+
+/**
+ * `GET /metrics` for Prometheus, on the internal listener only. Open, since Prometheus cannot sign a token that ends
+ * within minutes, and the answer holds nothing but numbers by route, fault and catalog model.
+ */
+export function createMetricsRoute({ serveMetrics }: Pick<Telemetry, 'serveMetrics'>): Route {
+  return { method: 'get', path: '/metrics', guard: openGuard, handler: serveMetrics };
 }

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { backoffMs } from './backoff.ts';
-import { type RepeatOptions, type Repetition, repeat } from './repeat.ts';
+import { backoffMs, type RepeatOptions, type Repetition, repeat } from './repeat.ts';
 
 let logged: unknown[][];
 let repeated: Repetition[];

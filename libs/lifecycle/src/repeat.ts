@@ -1,5 +1,4 @@
 import type { Logger } from '@turnpike/logging/createLogger';
-import { type Backoff, backoffMs } from './backoff.ts';
 import { pause } from './pause.ts';
 
 export interface RepeatOptions {
@@ -87,4 +86,19 @@ function anOutcome(): PromiseWithResolvers<void> {
   const outcome = Promise.withResolvers<void>();
   outcome.promise.catch(() => {});
   return outcome;
+}
+
+/** Pauses between attempts: the first, and the longest that they grow to. */
+export interface Backoff {
+  firstMs: number;
+  longestMs: number;
+}
+
+/**
+ * Returns the pause before another attempt, in ms: exponential backoff with jitter. The pause doubles with each
+ * attempt, and is then shortened to between half and all of it. Processes that failed together therefore do not retry
+ * together. `attempt` counts from 0.
+ */
+export function backoffMs(attempt: number, { firstMs, longestMs }: Backoff): number {
+  return Math.min(firstMs * 2 ** attempt, longestMs) * (0.5 + Math.random() / 2);
 }

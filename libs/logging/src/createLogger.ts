@@ -18,3 +18,6 @@ export function createLogger(fields: { service: string; scope?: Scope; level?: s
     serializers: { err: toLoggedError },
   });
 }
+
+/** A logger that writes nothing. */
+export const aSilentLogger = (): Logger => createLogger({ service: 'test', level: 'silent' });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PrismaPg } from '@prisma/adapter-pg';
-import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { backoffMs } from '@turnpike/lifecycle/repeat';
 import type pg from 'pg';
 import { createPgAdapter, createPool, type PoolOptions } from './createPool.ts';
 import { isConflict } from './databaseFailure.ts';
@@ -107,4 +107,21 @@ export async function retryConflicts<T>(run: () => Promise<T>): Promise<T> {
       await delay(backoffMs(retries, BACKOFF));
     }
   }
+}
+
+/** Statements of the tag `sql`, run on the pool of a Prisma client. */
+export type Statements = Pick<Database, 'query' | 'execute' | 'transaction' | 'snapshot'>;
+
+/** Opens a pool with a Prisma client on it, and adds `Statements` to the client. Disconnecting the client closes the pool. */
+export function openPrisma<Client extends object>(
+  options: PoolOptions,
+  toClient: (adapter: PrismaPg) => Client,
+): Client & Statements {
+  const database = new Database(options);
+  return Object.assign(toClient(database.toPrismaAdapter()), {
+    query: database.query.bind(database),
+    execute: database.execute.bind(database),
+    transaction: database.transaction.bind(database),
+    snapshot: database.snapshot.bind(database),
+  });
 }

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { backoffMs } from '@turnpike/lifecycle/repeat';
 import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Redis } from 'ioredis';

@@ -1,5 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api';
 import { noTracer } from './callTracer.ts';
+import { createInferenceMetrics } from './inferenceMetrics.ts';
+import { createMediaMetrics } from './mediaMetrics.ts';
 import type { Telemetry } from './startTelemetry.ts';
 
 /** Measures nothing: for tests, and for servers that are no part of the fleet. */
@@ -8,3 +10,8 @@ export const noTelemetry: Telemetry = {
   tracer: noTracer,
   serveMetrics: async (_req, res) => void res.end(),
 };
+
+/** Instruments that measure nothing. */
+export const noMetrics = createInferenceMetrics(noTelemetry.meter);
+
+export const noMediaMetrics = createMediaMetrics(noTelemetry.meter);

@@ -1,3 +1,5 @@
+import type { EndedCall } from './inferenceMetrics.ts';
+
 /** Ids of ours, of engines and of catalog models: no blanks, so no prose, and nothing that looks like an API key. */
 const ID = /^(?!.*\bsk-[A-Za-z0-9]{16})[A-Za-z0-9._:/@-]{1,128}$/;
 /** Short codes of ours: `success`, `monthly_cap`. */
@@ -82,3 +84,20 @@ const SPAN_NAME = /^(?!.*\bsk-[A-Za-z0-9]{16})[A-Za-z][A-Za-z0-9 _:./-]{0,127}$/
 
 /** A span's name, if it is one that our code could have chosen. */
 export const toSpanName = (name: string): string => (SPAN_NAME.test(name) ? name : 'unnamed');
+
+/** The span attributes of a call, taken from its completion event. */
+export function toCallAttributes(
+  call: EndedCall & { callId: string; model: string; reason: string | null },
+): SpanAttributes {
+  return {
+    'turnpike.call_id': call.callId,
+    'turnpike.model': call.canonicalModel,
+    'turnpike.engine': call.model,
+    'turnpike.is_stream': call.isStream,
+    'turnpike.status': call.status,
+    'turnpike.reason': call.reason ?? undefined,
+    'turnpike.prompt_tokens': call.promptTokens,
+    'turnpike.cached_prompt_tokens': call.cachedPromptTokens,
+    'turnpike.completion_tokens': call.completionTokens,
+  };
+}

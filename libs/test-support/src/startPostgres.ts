@@ -5,7 +5,7 @@ import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
 import { findFreePort } from './findFreePort.ts';
-import { removeServerFolder } from './removeServerFolder.ts';
+import { removeServerFolder } from './folders.ts';
 import { type BoundProcess, canRun, NOBODY, run, spawnBound } from './spawnBound.ts';
 
 /** A Postgres for databases of a test file's own. */

@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from './findFreePort.ts';
-import { removeServerFolder } from './removeServerFolder.ts';
+import { removeServerFolder } from './folders.ts';
 import { type BoundProcess, spawnBound } from './spawnBound.ts';
 
 /** A private Redis of one test file: on a free port, its data in a temporary folder, gone with the test process. */

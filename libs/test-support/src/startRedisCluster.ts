@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { findFreePort } from './findFreePort.ts';
-import { removeServerFolder } from './removeServerFolder.ts';
+import { removeServerFolder } from './folders.ts';
 import { type BoundProcess, spawnBound } from './spawnBound.ts';
 import { until } from './until.ts';
 

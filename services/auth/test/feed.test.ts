@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals
 import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { PAGE_ENTRIES, signPage } from '@turnpike/feed/feedPage';
 import { applyAll } from '@turnpike/feed/followFeed';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { sql } from '@turnpike/postgres/sql';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';

@@ -6,7 +6,7 @@ import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import type { CatalogFault } from '../src/api/catalogFault.ts';
+import type { CatalogFault } from '../src/api/catalogError.ts';
 import { listInternalRoutes } from '../src/app.ts';
 import type { SwitchModel } from '../src/catalog/switchModel.ts';
 import { silentLog } from './openTestCatalog.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type IdentityProvider, startIdentityProvider } from '@turnpike/identity-provider/startIdentityProvider';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { signInAt } from '@turnpike/test-support/signInAt';
 import { ACCOUNT_ORIGIN, type Browser, startAccount, type TestAccount } from './startAccount.ts';

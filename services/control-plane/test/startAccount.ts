@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { drain } from '@turnpike/http-service/drain';
 import { listen } from '@turnpike/http-service/listen';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/postgres/migrate';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { aFleet, type Fleet } from '@turnpike/internal-auth/aFleet';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { listInternalRoutes } from '../src/app.ts';
 import type { Db } from '../src/database/openDatabase.ts';

@@ -1,7 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { forEachOf } from '@turnpike/config/services';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { createApp } from './app.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { SigningKey } from '@turnpike/config/internalKeys';
+import { toMalformedRequest } from '@turnpike/http-service/connection';
 import { toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
-import { toMalformedRequest } from '@turnpike/http-service/malformedRequest';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';

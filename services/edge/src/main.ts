@@ -5,7 +5,7 @@ import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
 import { createConsole } from './console/createConsole.ts';
 import { createFloodThrottle } from './flood/createFloodThrottle.ts';
-import { createUpstreamProxies } from './proxy/createUpstreamProxies.ts';
+import { createUpstreamProxies } from './proxy/createUpstreamProxy.ts';
 
 startService({
   name: 'edge',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { startEdge, type TestEdge } from './startEdge.ts';

@@ -3,7 +3,7 @@ import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import { CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
 import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { type ConsoleDependencies, createConsole } from '../src/console/createConsole.ts';
 import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';

@@ -11,7 +11,7 @@ import {
   storeCopiesSchema,
 } from '@turnpike/config/sharedSettings';
 import { checkObjectStore, objectStoreSettings } from '@turnpike/object-store/objectStoreSettings';
-import { parseHosts } from '@turnpike/request-reading/images/parseHosts';
+import { parseHosts } from '@turnpike/request-reading/images/imageAddress';
 import { z } from 'zod';
 
 const milliseconds = z.coerce.number().int().positive();

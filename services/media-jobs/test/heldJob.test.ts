@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sql } from '@turnpike/postgres/sql';
-import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMediaMetrics } from '@turnpike/telemetry/noTelemetry';
 import { HeldJob } from '../src/jobs/work/heldJob.ts';
 import { aReplica, someBackends } from './aBackend.ts';
 import { aCall, eventually, openTestJobs, type TestJobs } from './openTestJobs.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
-import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMediaMetrics } from '@turnpike/telemetry/noTelemetry';
 import { type RunningTelemetry, startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import type { JobDependencies } from '../src/jobs/dependencies.ts';

@@ -3,7 +3,7 @@ import { jobsConsoleApi } from '@turnpike/console-api/consoleApi';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import type { Queryable } from '@turnpike/postgres/database';
 import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';

@@ -11,7 +11,7 @@ import {
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
 } from '@turnpike/config/sharedSettings';
-import { parseHosts } from '@turnpike/request-reading/images/parseHosts';
+import { parseHosts } from '@turnpike/request-reading/images/imageAddress';
 import { z } from 'zod';
 import type { KubernetesApi } from './engines/discovery/listEndpoints.ts';
 

@@ -1,6 +1,6 @@
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
 import { OpenStreams } from '../src/answer/openStreams.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';

@@ -1,9 +1,9 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import type { Engine } from '../src/engines/engine.ts';
 import { createEngineRegistry, type EngineRegistry } from '../src/engines/engineRegistry.ts';
 import { aPricedModel } from './aPricedModel.ts';

@@ -1,4 +1,4 @@
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
 import { OUTPUT_TOKEN_WEIGHT } from '../src/engines/terms/limits.ts';
 import { type FollowRoutersOptions, followRouters } from '../src/placement/followRouters.ts';

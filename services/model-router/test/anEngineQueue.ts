@@ -1,4 +1,4 @@
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { EngineQueue, type EngineQueueOptions } from '../src/placement/engineQueue.ts';
 import { aFirstPlacer } from './aPlacement.ts';
 

@@ -19,8 +19,12 @@ import { createConsoleHandlers } from './routes/consoleHandlers.ts';
 import { createDeadLetterHandlers, type DeadLetterHandlerDependencies } from './routes/deadLetterHandlers.ts';
 import { getUsage } from './routes/getUsage.ts';
 import { getUsageRequest } from './routes/getUsageRequest.ts';
-import { createRecoveryHandlers, type RecoveryHandlerDependencies } from './routes/recoveryHandlers.ts';
-import { createRouterHandlers, type RouterHandlerDependencies } from './routes/routerHandlers.ts';
+import {
+  createRecoveryHandlers,
+  createRouterHandlers,
+  type RecoveryHandlerDependencies,
+  type RouterHandlerDependencies,
+} from './routes/routerHandlers.ts';
 
 /** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
 export const LOOK_UP_CONNECTIONS = 13;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
+import { aKeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { urlOf } from './startTestService.ts';
 
 /** A stand-in for auth that knows the keys a test gave it. */

@@ -1,6 +1,6 @@
+import type { EventLogStore } from '@turnpike/event-log/consumeFromStore';
 import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
 import type { EventLogConsumer, EventRecord } from '@turnpike/event-log/eventLog';
-import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';

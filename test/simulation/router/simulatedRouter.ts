@@ -14,7 +14,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { Redis } from 'ioredis';
 import { createOpenCalls, type OpenCall } from '../../../services/model-router/src/money/call/openCalls.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../../services/model-router/src/money/call/toEvent.ts';

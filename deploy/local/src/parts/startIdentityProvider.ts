@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
-import { isHealthy } from './isHealthy.ts';
+import { isHealthy } from './startSimulator.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/identity-provider/src/main.ts');
 const READY_TIMEOUT_MS = 30_000;

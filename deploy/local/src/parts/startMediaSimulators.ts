@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { MediaBackend } from '../media/mediaBackends.ts';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
-import { isHealthy } from './isHealthy.ts';
+import { isHealthy } from './startSimulator.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/local/src/media/simulateMedia.ts');
 const READY_TIMEOUT_MS = 30_000;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import { request } from 'undici';
 import { toSimulatedEngine } from '../engines/toSimulatedEngine.ts';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
-import { isHealthy } from './isHealthy.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/engine-simulator/src/main.ts');
 const READY_TIMEOUT_MS = 30_000;
@@ -34,4 +34,15 @@ export async function startSimulator({ parts, name, models, ports, adminPort }: 
   const areHealthy = async () => (await Promise.all(ports.map(isHealthy))).every(Boolean);
   await parts.untilReady(part, areHealthy, READY_TIMEOUT_MS);
   return part;
+}
+
+const TIMEOUT_MS = 1_000;
+
+/** Whether the engine on this port of the loopback address says that it is healthy. Rejects where nothing answers. */
+export async function isHealthy(port: number): Promise<boolean> {
+  const { statusCode, body } = await request(`http://127.0.0.1:${port}/health`, {
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  await body.dump();
+  return statusCode === 200;
 }

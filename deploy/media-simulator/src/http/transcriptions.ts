@@ -1,5 +1,5 @@
 import type { FaultKind } from '../faults/fault.ts';
-import { HEARING_RATE, hearAudio } from '../outputs/hearAudio.ts';
+import { HEARING_RATE, hearAudio } from '../outputs/runFfmpeg.ts';
 import { toSegments, writeText } from '../outputs/writeTranscript.ts';
 import type { Transcript, TranscriptionDialect } from '../personalities/personality.ts';
 import { type Answer, jsonAnswer, streamAnswer, textAnswer } from '../wire/answer.ts';

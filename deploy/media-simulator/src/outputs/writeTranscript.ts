@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Segment } from '../personalities/personality.ts';
-import { HEARING_RATE } from './hearAudio.ts';
+import { HEARING_RATE } from './runFfmpeg.ts';
 import { listen } from './tones.ts';
 
 const WORDS_PER_SECOND = 2.5;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { Column } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';
@@ -67,4 +68,22 @@ export interface CommandDefinition<Input extends z.ZodType>
 export function defineCommand<Input extends z.ZodType>(definition: CommandDefinition<Input>): Command {
   const { input, run, operands = {}, options = {} } = definition;
   return { ...definition, operands, options, run: (values, context) => run(input.parse(values), context) };
+}
+
+const REDRAW_MS = 1_000;
+
+export const WATCH: Record<'watch', Option> = {
+  watch: { help: 'go on showing it anew, every second, where the output is a terminal' },
+};
+
+/** Reports once; with `watch`, and at a terminal, again and again in place. */
+export async function reportOrWatch(
+  report: (context: Context) => Promise<Report>,
+  { watch, context }: { watch: boolean; context: Context },
+): Promise<Report> {
+  while (watch && context.redraw) {
+    context.redraw((await report(context)).text);
+    await delay(REDRAW_MS);
+  }
+  return report(context);
 }

@@ -1,7 +1,6 @@
 import type { engineSchema } from '@turnpike/internal-api/modelRouter';
 import { z } from 'zod';
-import { type Context, defineCommand, type Report } from '../cli/command.ts';
-import { reportOrWatch, WATCH } from '../cli/watch.ts';
+import { type Context, defineCommand, type Report, reportOrWatch, WATCH } from '../cli/command.ts';
 import { toInstantCell } from '../report/amounts.ts';
 
 type EngineRow = z.output<typeof engineSchema>;

@@ -1,7 +1,6 @@
 import type { RecoveryBody } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
-import { type Context, defineCommand, type Report } from '../cli/command.ts';
-import { reportOrWatch, WATCH } from '../cli/watch.ts';
+import { type Context, defineCommand, type Report, reportOrWatch, WATCH } from '../cli/command.ts';
 
 type Router = RecoveryBody['routers'][number];
 

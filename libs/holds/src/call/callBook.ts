@@ -3,7 +3,7 @@ import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageR
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
+import { toCallAttributes } from '@turnpike/telemetry/spanAttributes';
 import type { EndedCall, Hold } from './pendingCalls.ts';
 
 const ENDED_POLL_MS = 20;

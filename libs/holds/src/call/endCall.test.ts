@@ -4,7 +4,7 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLogProducer, EventRecord } from '@turnpike/event-log/eventLog';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
-import { backoffMs } from '@turnpike/lifecycle/backoff';
-import { repeat } from '@turnpike/lifecycle/repeat';
+import { backoffMs, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Absorber } from '../balances/absorb.ts';
 import type { StandingOf } from '../redis/standing.ts';

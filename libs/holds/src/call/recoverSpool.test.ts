@@ -2,8 +2,8 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { recoverSpool } from './recoverSpool.ts';
 
 let dir: string;

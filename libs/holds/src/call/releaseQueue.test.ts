@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';

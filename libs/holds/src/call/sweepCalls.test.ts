@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aHold, aLapsedHold } from '../../test/aHold.ts';

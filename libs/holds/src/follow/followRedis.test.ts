@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { until } from '@turnpike/test-support/until';
 import { aShard, TAG } from '../../test/aShard.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';

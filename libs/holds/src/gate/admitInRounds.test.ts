@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { Hold } from '../call/pendingCalls.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 import { admitInRounds, type WantedHold } from './admitInRounds.ts';

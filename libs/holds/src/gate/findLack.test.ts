@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';

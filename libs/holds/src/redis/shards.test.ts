@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { type OpenShards, openShards } from './shards.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 
 let dir: string;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ it('lets a process end on SIGTERM while its disk hangs', async () => {
   const script = `
     import { open } from 'node:fs/promises';
     const { Spool } = await import(${urlOf('./spool.ts')});
-    const { closeSpool } = await import(${urlOf('./closeSpool.ts')});
+    const { closeSpool } = await import(${urlOf('./spool.ts')});
     const { createShutdown } = await import(${urlOf('../../../lifecycle/src/createShutdown.ts')});
     const log = { error() {}, warn() {}, info() {} };
     const options = { dir: ${JSON.stringify(join(dir, 'spool'))}, maxBytes: 1e6, log, idOf: (json) => json };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { openSpoolFolder } from './openSpoolFolder.ts';
 
 let dir: string;

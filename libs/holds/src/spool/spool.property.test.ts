@@ -1,8 +1,8 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
 import { type DiskTrouble, troubleDisk } from '../../test/troubleDisk.ts';

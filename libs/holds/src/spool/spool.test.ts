@@ -4,8 +4,8 @@ import { appendFile, type FileHandle, open, readdir, readFile, rm, truncate, wri
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { Spool } from './spool.ts';
 

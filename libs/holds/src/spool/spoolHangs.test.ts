@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { type DiskTrouble, troubleDisk } from '../../test/troubleDisk.ts';
 import { Spool } from './spool.ts';

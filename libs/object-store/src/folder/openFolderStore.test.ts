@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeFullStore, describeObjectStore, type ObjectStoreUnderTest } from '../../test/objectStoreContract.ts';
 import { aStream, summarize } from '../../test/streams.ts';
 import { openFolderStore } from './openFolderStore.ts';
-import { toPartialPath } from './partialFile.ts';
+import { toPartialPath } from './walkFolder.ts';
 
 const OPTIONS = { contentType: 'image/png', maxBytes: 1_000 };
 let folder: string;

@@ -2,15 +2,13 @@ import { constants } from 'node:fs';
 import { type FileHandle, link, mkdir, open, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
-import { assertByteRange, beyondTheEnd } from '../byteRange.ts';
 import { contentStream } from '../contentStream.ts';
 import { type MeasuredStream, measureStream } from '../measureStream.ts';
-import { assertKeyPrefix, assertObjectKey } from '../objectKey.ts';
 import type { ByteRange, ListedObject, ObjectContent, ObjectStore, PutOptions, StoredBytes } from '../objectStore.ts';
+import { assertByteRange, assertKeyPrefix, assertObjectKey, beyondTheEnd } from '../objectStore.ts';
 import { ObjectStoreError, unavailable } from '../objectStoreError.ts';
 import { readNote, toNoteBytes } from './objectFile.ts';
-import { toPartialPath } from './partialFile.ts';
-import { type FoundFile, walkFolder } from './walkFolder.ts';
+import { type FoundFile, toPartialPath, walkFolder } from './walkFolder.ts';
 
 /** A put writes, or fails as stalled, well within it; longer than any idle timeout. */
 const ABANDONED_MS = 15 * 60_000;

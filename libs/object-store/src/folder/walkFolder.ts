@@ -1,7 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { isObjectKey } from '../objectKey.ts';
-import { nameOfPartial } from './partialFile.ts';
+import { basename, dirname, join } from 'node:path';
+import { isObjectKey } from '../objectStore.ts';
 
 export interface FoundFile {
   /** Key of the object that the file is, or was to become. */
@@ -34,3 +34,13 @@ async function* walk(root: string, folderKey: string, prefix: string): AsyncGene
     } else if (isFile && file.key.startsWith(prefix) && isObjectKey(file.key)) yield file;
   }
 }
+
+/** No key has a name with a dot in front, so none meets such a file. */
+const PARTIAL = /^\.(.+)\.[0-9a-f-]{36}\.partial$/;
+
+/** Another file each time, beside that which it becomes. */
+export const toPartialPath = (path: string): string =>
+  join(dirname(path), `.${basename(path)}.${randomUUID()}.partial`);
+
+/** The name that a partial file was to get; undefined where it is none. */
+export const nameOfPartial = (name: string): string | undefined => PARTIAL.exec(name)?.[1];

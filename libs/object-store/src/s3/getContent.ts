@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
-import { beyondTheEnd } from '../byteRange.ts';
 import { contentStream } from '../contentStream.ts';
 import type { ByteRange, ObjectContent } from '../objectStore.ts';
+import { beyondTheEnd } from '../objectStore.ts';
 import { unavailable } from '../objectStoreError.ts';
 import type { S3Connection } from './s3Connection.ts';
 import { toStoreError } from './toStoreError.ts';

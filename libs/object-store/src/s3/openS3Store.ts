@@ -5,9 +5,8 @@ import {
   ListObjectsV2Command,
 } from '@aws-sdk/client-s3';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { assertByteRange } from '../byteRange.ts';
-import { assertKeyPrefix, assertObjectKey } from '../objectKey.ts';
 import type { ListedObject, ObjectHead, ObjectStore } from '../objectStore.ts';
+import { assertByteRange, assertKeyPrefix, assertObjectKey } from '../objectStore.ts';
 import { unavailable } from '../objectStoreError.ts';
 import { assertBucket } from './assertBucket.ts';
 import { getContent } from './getContent.ts';

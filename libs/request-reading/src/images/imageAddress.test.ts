@@ -2,10 +2,9 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { privateAddressForms } from '../../test/privateAddressForms.ts';
-import { findDialledAddresses, followRedirect, parseImageUrl } from './imageAddress.ts';
+import { findDialledAddresses, followRedirect, parseHosts, parseImageUrl } from './imageAddress.ts';
 import { ImageError } from './imageError.ts';
 import { isPublicAddress } from './isPublicAddress.ts';
-import { parseHosts } from './parseHosts.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

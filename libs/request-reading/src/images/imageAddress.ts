@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { z } from 'zod';
 import { ImageError } from './imageError.ts';
 import { isPublicAddress } from './isPublicAddress.ts';
 import type { ResolveHost } from './resolveHost.ts';
@@ -45,4 +46,15 @@ export async function findDialledAddresses(
   const addresses = isIP(name) === 0 ? await resolve(name, signal) : [name];
   if (!isExempt && !addresses.every(isPublicAddress)) throw new ImageError('address_not_public');
   return addresses;
+}
+
+/** `host:port,host:port` as the set that image addresses are compared with. */
+export function parseHosts(text: string, context: z.RefinementCtx): ReadonlySet<string> {
+  const hosts = text === '' ? [] : text.split(',');
+  const urls = hosts.map((host) => (/^[^/?#@\s]+:\d+$/.test(host) ? URL.parse(`http://${host}`) : null));
+  if (urls.some((url) => url === null)) {
+    context.addIssue({ code: 'custom', message: 'must be host:port pairs, comma separated, an IPv6 host in brackets' });
+    return z.NEVER;
+  }
+  return new Set(urls.flatMap((url) => (url ? [hostAndPortOf(url)] : [])));
 }

@@ -1,7 +1,7 @@
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../faults/bodyFault.ts';
-import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
+import type { KeyBoundFault } from '../faults/requestFault.ts';
 
 /** An upload that has not got this much further for so long stands still. */
 const PROGRESS_BYTES = 16_384;

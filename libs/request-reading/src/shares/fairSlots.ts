@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
+import type { KeyBoundFault } from '../faults/requestFault.ts';
 
 /** The client has waited already. Work that ends at all has mostly ended by then. */
 const RETRY_AFTER_SECONDS = 2;

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
+import type { KeyBoundFault } from '../faults/requestFault.ts';
 
 /** Keys that are remembered, the latest ones. */
 const MAX_KEYS = 50_000;

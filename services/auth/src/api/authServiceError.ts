@@ -1,6 +1,7 @@
 import { keysConsoleApi } from '@turnpike/console-api/consoleApi';
 import { createConsoleFaultWording } from '@turnpike/console-api/transport/serveConsoleApi';
 import { authApi } from '@turnpike/internal-api/auth';
+import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import {
   type AuthErrorOptions,
@@ -10,7 +11,17 @@ import {
 } from '@turnpike/public-api/authFault';
 import { retryAfter } from '@turnpike/public-api/headers';
 import { bare, findWording, flat, type WireError } from '@turnpike/public-api/wireError';
-import type { SpendFault } from './authServiceFault.ts';
+
+/** Why the live spend of a key cannot be told. */
+export type SpendFault =
+  /** More keys are looked up at once than the router is asked about. */
+  | { kind: 'too_many_look_ups' }
+  | { kind: 'router_unavailable' }
+  | { kind: 'router_refused_credentials' }
+  | { kind: 'router_malformed_response' };
+
+/** Why auth refuses a request or cannot serve it, beside the faults of authentication itself. */
+export type AuthServiceFault = SpendFault | FaultOf<typeof authApi> | FaultOf<typeof keysConsoleApi>;
 
 /** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */
 export const toPublicError = (error: unknown, options: AuthErrorOptions): WireError | undefined =>

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 import type { ApiKey, Prisma } from '../generated/client.ts';
 import { type Changer, type KeyAction, writeKeyChange } from './keyAudit.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 import type { ApiKey } from '../generated/client.ts';
 import { changeKey } from './changeKey.ts';

@@ -1,6 +1,6 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 
 /** A key as the operator sees it. */

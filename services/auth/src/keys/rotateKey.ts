@@ -1,6 +1,6 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 import { changeKey } from './changeKey.ts';
 import type { Changer } from './keyAudit.ts';

@@ -2,7 +2,7 @@ import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 
 /** A key's secret as it is kept. */

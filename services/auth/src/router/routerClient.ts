@@ -4,7 +4,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { Agent } from 'undici';
-import type { AuthServiceFault, SpendFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault, SpendFault } from '../api/authServiceError.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import type { ReadOfKey } from './shareReads.ts';
 

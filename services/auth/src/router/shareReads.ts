@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 
 interface KeyAddress {
   workspaceId: string;

@@ -4,7 +4,7 @@ import { spanOf } from '@turnpike/http-service/observeRequests';
 import type { ConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { StatusChange } from '../keys/changeKeyStatus.ts';
 import { toLowerCap } from '../keys/findKey.ts';
 import { listKeyChanges } from '../keys/keyAudit.ts';

@@ -1,4 +1,4 @@
-import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { authApi } from '@turnpike/internal-api/auth';
 import type { KeyRecord, KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';

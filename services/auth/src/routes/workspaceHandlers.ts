@@ -1,4 +1,4 @@
-import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/createHttpApp';
 import type { authApi } from '@turnpike/internal-api/auth';
 import type { Asked, Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';

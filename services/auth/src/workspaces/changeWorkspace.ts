@@ -1,7 +1,7 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 import type { VersionedWorkspace } from './putWorkspace.ts';
 import { getWorkspace } from './readWorkspaces.ts';

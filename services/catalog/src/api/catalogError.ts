@@ -1,7 +1,19 @@
+import type { catalogApi } from '@turnpike/internal-api/catalog';
+import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import { type AuthErrorOptions, type GuardFault, toModelsGuardError } from '@turnpike/public-api/authFault';
 import { retryAfter, toWholeSeconds } from '@turnpike/public-api/headers';
 import { bare, envelope, findWording, notServed, type WireError } from '@turnpike/public-api/wireError';
-import type { ListFault } from './catalogFault.ts';
+
+/** Why the catalog refuses a client's request. */
+export type ListFault =
+  | { kind: 'model_not_listed'; didYouMean: string[] }
+  /** This client asks too often, or all of them together do. */
+  | { kind: 'list_throttled'; of: 'address' | 'all'; perMinute: number; waitMs: number }
+  /** The router was never reached, so nobody knows which models are live. */
+  | { kind: 'router_unreachable' };
+
+/** Why it refuses anybody's. */
+export type CatalogFault = ListFault | FaultOf<typeof catalogApi>;
 
 /** Makes the words of `/v1/models` for what a handler or its guard threw. Undefined for what nobody foresaw. */
 export const createToWireError =

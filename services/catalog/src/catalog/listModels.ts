@@ -1,6 +1,6 @@
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { CatalogFault } from '../api/catalogFault.ts';
+import type { CatalogFault } from '../api/catalogError.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 import type { LiveModelFollower } from './followLiveModels.ts';
 

@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { CatalogFault } from '../api/catalogFault.ts';
+import type { CatalogFault } from '../api/catalogError.ts';
 import type { Db } from '../database/createDb.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 

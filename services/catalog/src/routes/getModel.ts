@@ -1,7 +1,7 @@
 import { createModelFinder, findSimilarModels } from '@turnpike/internal-api/modelNames';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
-import type { CatalogFault } from '../api/catalogFault.ts';
+import type { CatalogFault } from '../api/catalogError.ts';
 import { listModels } from '../catalog/listModels.ts';
 import { toModelBody } from '../wire/modelBody.ts';
 import type { ModelsDependencies } from './getModels.ts';

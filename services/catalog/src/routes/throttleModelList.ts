@@ -4,7 +4,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
 import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 import type { Request } from 'express';
-import type { CatalogFault } from '../api/catalogFault.ts';
+import type { CatalogFault } from '../api/catalogError.ts';
 
 const MAX_ADDRESSES = 50_000;
 const EVERYONE = 'everyone';

@@ -1,4 +1,4 @@
-import { openPrisma, type Statements } from '@turnpike/postgres/openPrisma';
+import { openPrisma, type Statements } from '@turnpike/postgres/database';
 import { type Prisma, PrismaClient } from '../generated/client.ts';
 
 export type Db = PrismaClient & Statements;

@@ -1,5 +1,5 @@
+import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import { internalCallerOf } from '@turnpike/http-service/guard';
-import { toChangeLog } from '@turnpike/http-service/toRequestLog';
 import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CallTimeouts } from '@turnpike/config/longestAnswers';
+import { forEachOf } from '@turnpike/config/services';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
-import type { Upstream } from '../paths/upstream.ts';
+import { UPSTREAM_NAMES, UPSTREAMS, type Upstream, type UpstreamUrls } from '../paths/upstream.ts';
 import { type ForwardedCall, Forwarding, type ForwardingRoom } from './forwarding.ts';
 import { reachUpstream } from './reachUpstream.ts';
 
@@ -116,3 +118,13 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     },
   };
 }
+
+/** One proxy for each service behind the edge. */
+export const createUpstreamProxies = (
+  settings: UpstreamUrls & CallTimeouts,
+  { log }: { log: Logger },
+): Record<Upstream, UpstreamProxy> =>
+  forEachOf(UPSTREAM_NAMES, (upstream) => {
+    const { setting, silenceMs } = UPSTREAMS[upstream];
+    return createUpstreamProxy({ upstream, url: settings[setting], silenceTimeoutMs: silenceMs(settings), log });
+  });

@@ -9,7 +9,7 @@ import type { MediaBalance, NoForm, UploadTooLarge } from '@turnpike/public-api/
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders, toWholeSeconds } from '@turnpike/public-api/headers';
 import type { JobErrorCode } from '@turnpike/public-api/mediaJob';
 import { findWording, flat, notServed, toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
-import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { CallFault, JobFault } from './mediaFault.ts';
 
 const NOTHING_RAN = 'Nothing was run or charged.';

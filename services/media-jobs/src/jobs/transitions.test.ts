@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMediaMetrics } from '@turnpike/telemetry/noTelemetry';
 import { stepJob } from './table/steps.ts';
 import { ENDED, OPEN, TRANSITIONS, UNDER_WAY } from './transitions.ts';
 

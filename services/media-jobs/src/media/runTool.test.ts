@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { createMedia } from './createMedia.ts';
 import { runTool } from './runTool.ts';
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { BOUNDARY, FORM_TYPE } from '../../test/aFormBody.ts';
 
 const MIB = 1_048_576;

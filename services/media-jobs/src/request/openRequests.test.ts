@@ -5,7 +5,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { transcriptionFieldsSchema, translationFieldsSchema } from '@turnpike/public-api/transcriptionRequest';
 import { videoRequestSchema } from '@turnpike/public-api/videoRequest';
 import { aPng } from '@turnpike/test-support/anImage';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import type { FormPart } from '../../test/aFormBody.ts';
 import { anEarModel, anImageModel, aSpeechModel, aVideoModel } from '../../test/aMediaModel.ts';

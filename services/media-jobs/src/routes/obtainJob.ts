@@ -1,7 +1,7 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import { toMediaJobBody, toPollHeaders } from '../answer/jobs/jobBodies.ts';
 import type { LookUpFault } from '../api/mediaFault.ts';
 import type { Claim } from '../jobs/table/creations.ts';

@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { sql } from '@turnpike/postgres/sql';
-import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMediaMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { JobDependencies } from '../../src/jobs/dependencies.ts';
 import { JOB_COLUMNS, type JobRow } from '../../src/jobs/table/jobRow.ts';
 import type { ShownJob } from '../../src/terms/job.ts';

@@ -14,7 +14,7 @@ import { fitOutput } from '../money/gate/boundUsage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { Call, House } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
-import type { Payload } from './fields/payload.ts';
+import type { Payload } from './fields/answerFields.ts';
 import { conclude, type Outcome } from './outcome.ts';
 import { runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';

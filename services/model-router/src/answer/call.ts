@@ -9,8 +9,7 @@ import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import type { EngineUsage } from '../money/call/toEvent.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { EngineQueue } from '../placement/engineQueue.ts';
-import type { CountPromptTokens } from '../request/countPromptTokens.ts';
-import type { InferenceRequest } from '../request/inferenceRequest.ts';
+import type { CountPromptTokens, InferenceRequest } from '../request/inferenceRequest.ts';
 import type { OpenStreams } from './openStreams.ts';
 import type { AnsweredOperation } from './operations/operations.ts';
 

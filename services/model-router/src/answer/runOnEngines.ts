@@ -1,4 +1,4 @@
-import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import { hashPrefix, renderPrefix } from '../engines/promptPrefix.ts';

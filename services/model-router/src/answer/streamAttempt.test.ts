@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { toUsdText } from '@turnpike/money/nanoUsd';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { anOpenCall, type RecordedCall } from '../../test/anOpenCall.ts';

@@ -18,7 +18,7 @@ import {
   unavailable,
   type WireError,
 } from '@turnpike/public-api/wireError';
-import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import { type CallFault, type CutFault, MS_PER_TOKEN, type WindowUse } from './inferenceFault.ts';
 
 const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {

@@ -1,8 +1,7 @@
 import type { GateFault, Shortfall } from '@turnpike/holds/gate/gateFault';
 import type { GuardFault } from '@turnpike/public-api/authFault';
 import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
-import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
-import type { RequestFault } from '@turnpike/request-reading/faults/requestFault';
+import type { KeyBoundFault, RequestFault } from '@turnpike/request-reading/faults/requestFault';
 
 /** Why a model of this name is not served. */
 export type ModelFault =

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
 import { followOperatorDrains } from './operatorDrains.ts';
 

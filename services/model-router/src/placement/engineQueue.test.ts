@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { anEngine } from '../../test/anEngine.ts';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { aPlacement } from '../../test/aPlacement.ts';

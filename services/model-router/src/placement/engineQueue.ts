@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { Engine } from '../engines/engine.ts';

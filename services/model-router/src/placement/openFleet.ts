@@ -8,7 +8,7 @@ import type { KubernetesApi } from '../engines/discovery/listEndpoints.ts';
 import { createEngineRegistry, type EngineRegistry } from '../engines/engineRegistry.ts';
 import { followOperatorDrains, type OperatorDrains } from '../engines/operatorDrains.ts';
 import { createPromptCounter } from '../engines/promptCounter.ts';
-import type { CountPromptTokens } from '../request/countPromptTokens.ts';
+import type { CountPromptTokens } from '../request/inferenceRequest.ts';
 import { EngineQueue } from './engineQueue.ts';
 import { followRouters } from './followRouters.ts';
 import { Placer } from './placer.ts';

@@ -8,8 +8,7 @@ import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { isInline, toTypedDataUrl } from '@turnpike/request-reading/images/decodeInlineImage';
 import type { ImageFault } from '../api/inferenceFault.ts';
-import { generatesText, type PricedModel } from '../catalog/catalog.ts';
-import { nameModelsThat, toWrongOperation } from '../catalog/otherModels.ts';
+import { generatesText, nameModelsThat, type PricedModel, toWrongOperation } from '../catalog/catalog.ts';
 import type { InferenceRequest, Operation, RequestImages } from './inferenceRequest.ts';
 import { leastTopP, readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 

@@ -3,8 +3,7 @@ import { OPERATION_PATHS } from '@turnpike/public-api/operations';
 import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
-import { generatesText } from '../catalog/catalog.ts';
-import { toWrongOperation } from '../catalog/otherModels.ts';
+import { generatesText, toWrongOperation } from '../catalog/catalog.ts';
 import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
 import { leastTopP, readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 

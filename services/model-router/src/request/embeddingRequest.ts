@@ -4,7 +4,7 @@ import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import type { PricedModel } from '../catalog/catalog.ts';
-import { toWrongOperation } from '../catalog/otherModels.ts';
+import { toWrongOperation } from '../catalog/catalog.ts';
 import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
 import { readTemplateSwitch, refuseEngineControlKeys } from './requestFields.ts';
 

@@ -1,5 +1,6 @@
 import type { OperationName } from '@turnpike/public-api/operations';
 import type { BodyLimits, JsonBody } from '@turnpike/request-reading/body/readBody';
+import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { PricedModel } from '../catalog/catalog.ts';
 
 /** What tells one inference operation from another: how its requests are read, and what the gates and engines go by. */
@@ -80,3 +81,14 @@ export interface InferenceRequest {
    */
   tokenizeQuestions(): object[];
 }
+
+/**
+ * The engine's count of the prompt, or undefined when no engine gives one in time. It is exact but for images that have not been
+ * fetched, which are counted at the model's most. Throws `key_bound_reached` when the workspace has too many prompts being
+ * counted for this one to have its turn, `overloaded` when all others have.
+ */
+export type CountPromptTokens = (
+  request: InferenceRequest,
+  model: PricedModel,
+  owner: SlotOwner,
+) => Promise<number | undefined>;

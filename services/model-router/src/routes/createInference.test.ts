@@ -14,12 +14,11 @@ import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRe
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
 import { createKeyAllowance, type KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
-import { noMetrics } from '@turnpike/telemetry/noMetrics';
-import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { noMetrics, noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { aHouse, CHAT_OPERATION } from '../../test/aCall.ts';
 import { anEngine } from '../../test/anEngine.ts';

@@ -1,9 +1,9 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { Region } from '@turnpike/config/region';
+import { toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { spanOf } from '@turnpike/http-service/observeRequests';
-import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';

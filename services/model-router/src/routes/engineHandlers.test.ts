@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import type { Response } from 'express';
 import { aFleet, type Fleet } from '../../test/aFleet.ts';
 import { aCatalog } from '../../test/aPricedModel.ts';

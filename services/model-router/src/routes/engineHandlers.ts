@@ -1,4 +1,4 @@
-import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { EngineBody, modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';

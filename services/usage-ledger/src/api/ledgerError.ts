@@ -1,12 +1,25 @@
 import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import { createConsoleFaultWording } from '@turnpike/console-api/transport/serveConsoleApi';
+import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { type AuthErrorOptions, type GuardFault, toServiceGuardError } from '@turnpike/public-api/authFault';
 import { retryAfter } from '@turnpike/public-api/headers';
 import { envelope, findWording, flat, type WireError } from '@turnpike/public-api/wireError';
-import type { UsageFault } from './ledgerFault.ts';
+
+/** Why usage is not looked up, in the ledger's own terms. */
+export type UsageFault =
+  /** No such id, an id of another key, or a row not written yet: from outside they are the same. */
+  | { kind: 'usage_not_found' }
+  /** The look-up ran past its allowance. */
+  | { kind: 'usage_timeout' }
+  /** The ledger's database cannot be reached, or too many wait for it. */
+  | { kind: 'ledger_unavailable' }
+  | { kind: 'invalid_request'; param: string; problem: string };
+
+/** Why the ledger refuses a request or cannot serve it. */
+export type LedgerFault = UsageFault | FaultOf<typeof usageLedgerApi>;
 
 const SOON = retryAfter(1);
 

@@ -1,7 +1,7 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Queryable } from '@turnpike/postgres/database';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import { type AbsorbedRow, type AskedWorkspace, statements } from '../database/statements.ts';
 
 /** Sums of a workspace, and the calls that they contain. */

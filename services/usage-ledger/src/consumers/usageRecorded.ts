@@ -1,7 +1,7 @@
 import type { ConsumeFromKafkaOptions } from '@turnpike/event-log/consumeFromKafka';
+import type { EventLogStore } from '@turnpike/event-log/consumeFromStore';
 import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
 import type { ConsumeOptions, EventLogConsumer } from '@turnpike/event-log/eventLog';
-import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';

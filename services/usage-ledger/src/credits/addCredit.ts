@@ -1,7 +1,7 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { retryConflicts } from '@turnpike/postgres/database';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { Db } from '../database/createDb.ts';
 import { statements } from '../database/statements.ts';
 

@@ -1,7 +1,7 @@
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Client } from '@turnpike/internal-api/transport/createClient';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 
 /** The router asks this service and Redis, each with a deadline of its own; the operator waits for 10 s. */
 const TIMEOUT_MS = 9_000;

@@ -1,5 +1,5 @@
 import type { PoolOptions } from '@turnpike/postgres/createPool';
-import { openPrisma, type Statements } from '@turnpike/postgres/openPrisma';
+import { openPrisma, type Statements } from '@turnpike/postgres/database';
 import { PrismaClient } from '../generated/client.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
+import type { EventLogStore } from '@turnpike/event-log/consumeFromStore';
 import type { Db } from '../database/createDb.ts';
 import { statements } from '../database/statements.ts';
 

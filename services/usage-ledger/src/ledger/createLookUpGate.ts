@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isCanceled, isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 
 export interface LookUpGateOptions {
   /** Queries at Postgres at once. */

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { WorkspaceReport } from './check.ts';
 
 /** Which books an operator asks about. */

@@ -1,11 +1,11 @@
-import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import { MAX_USAGE_ENTRIES, type usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { isCanceled } from '@turnpike/postgres/databaseFailure';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import type { Db } from '../database/createDb.ts';

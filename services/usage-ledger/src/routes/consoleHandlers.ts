@@ -4,7 +4,7 @@ import { toDecimalText } from '@turnpike/money/nanoUsd';
 import { ATTO_DIGITS } from '@turnpike/money/price';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { z } from 'zod';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { Db } from '../database/createDb.ts';
 import type { UsageRequest } from '../generated/client.ts';
 import type { LookUpGate } from '../ledger/createLookUpGate.ts';

@@ -1,7 +1,7 @@
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { Db } from '../database/createDb.ts';
 import { type DeadLetterEntry, findDeadLetter, listDeadLetters } from '../dead-letters/findDeadLetters.ts';
 import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';

@@ -1,7 +1,7 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { Db } from '../database/createDb.ts';
 import type { LookUpGate } from '../ledger/createLookUpGate.ts';
 import { sumUsage } from '../ledger/sumUsage.ts';

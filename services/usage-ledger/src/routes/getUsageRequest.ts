@@ -2,7 +2,7 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { Db } from '../database/createDb.ts';
 import type { LookUpGate } from '../ledger/createLookUpGate.ts';
 import { findUsageRequest } from '../ledger/findUsageRequest.ts';

@@ -1,13 +1,15 @@
-import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
+import type { EventLogStore } from '@turnpike/event-log/consumeFromStore';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
+import { readRecoveryStanding } from '../recovery/describeRecovery.ts';
 import { createReportRouter } from '../recovery/reportRouter.ts';
 import { toAbsorbedBody } from '../wire/balancesBody.ts';
+import { toRecoveryBody } from '../wire/recoveryBody.ts';
 
 export interface RouterHandlerDependencies {
   /** A pool of its own for balances that calls wait for: however often they are asked for, nothing else waits. */
@@ -63,3 +65,18 @@ export function createRouterHandlers({ reportDb, balancesDb, recordedDb, log, st
     },
   } satisfies RouterHandlers;
 }
+
+export interface RecoveryHandlerDependencies {
+  reportDb: Db;
+  /** Records of the event log that are not in the ledger yet. Rejects while the log does not answer. */
+  readLag: () => Promise<bigint>;
+}
+
+/** How the region stands with its Redis and its Postgres, for the operator. */
+export const createRecoveryHandlers = ({ reportDb, readLag }: RecoveryHandlerDependencies) =>
+  ({
+    async getRecovery() {
+      const [standing, lag] = await Promise.all([readRecoveryStanding(reportDb), readLag().catch(() => null)]);
+      return toRecoveryBody(standing, lag);
+    },
+  }) satisfies Pick<Handlers<typeof usageLedgerApi>, 'getRecovery'>;

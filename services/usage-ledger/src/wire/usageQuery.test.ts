@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import { parseUsageQuery } from './usageQuery.ts';
 
 const NOW = new Date('2026-12-31T23:59:59.999Z');

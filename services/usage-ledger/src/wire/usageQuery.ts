@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/public-api/apiError';
 import { z } from 'zod';
-import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerError.ts';
 import type { UsageDimension, UsageRange } from '../ledger/sumUsage.ts';
 
 export interface UsageQuery extends UsageRange {

@@ -1,4 +1,4 @@
-import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { backoffMs } from '@turnpike/lifecycle/repeat';
 import { MediaFault } from '../../media/mediaFault.ts';
 import { BackendFault, type BackendFaultKind } from '../../terms/backend.ts';
 import type { JobErrorCode } from '../../terms/job.ts';

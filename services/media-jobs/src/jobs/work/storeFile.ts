@@ -1,5 +1,5 @@
-import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
+import { backoffMs } from '@turnpike/lifecycle/repeat';
 import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';
 import type { TakenFile } from '../../media/privateFile.ts';
 import type { StoredOutput } from '../../terms/job.ts';

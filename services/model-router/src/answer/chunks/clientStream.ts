@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { toChunk } from '@turnpike/http-service/toChunk';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
-import type { Payload } from '../fields/payload.ts';
+import type { Payload } from '../fields/answerFields.ts';
 
 /** One line, and no blank one: some clients take a blank line for the end of an event, though it be empty. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n');

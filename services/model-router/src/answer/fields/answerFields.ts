@@ -160,3 +160,6 @@ export function toUsageBody(
     cost: toUsdNumber(chargeOf(usage)),
   };
 }
+
+/** What a client gets: text where it was written here, and bytes where they were copied. */
+export type Payload = string | Buffer;

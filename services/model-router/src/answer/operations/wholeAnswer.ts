@@ -1,9 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { parseEngineJson } from '../../engines/terms/engineJson.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
-import type { IdHabit, ShownUsage } from '../fields/answerFields.ts';
+import type { IdHabit, Payload, ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, isOfAnotherCall, readFinishReason, statusOf } from '../fields/answerFields.ts';
-import type { Payload } from '../fields/payload.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =

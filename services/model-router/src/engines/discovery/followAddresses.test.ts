@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { type EngineEntry, engineEntriesSchema } from './engineEntries.ts';
 import { type Addresses, followAddresses } from './followAddresses.ts';
 

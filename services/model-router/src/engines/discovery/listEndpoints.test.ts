@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { listenAnywhere } from '../../../test/listenAnywhere.ts';
 import { createEndpointLister, type EndpointLister } from './listEndpoints.ts';
 

@@ -8,8 +8,7 @@ import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
-import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
-import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import type { CountPromptTokens, InferenceRequest } from '../../request/inferenceRequest.ts';
 import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 
 export interface AdmitCallDependencies extends GateDependencies {

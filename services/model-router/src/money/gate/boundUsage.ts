@@ -3,8 +3,7 @@ import { computeWorstCase } from '@turnpike/money/price';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { PricedModel } from '../../catalog/catalog.ts';
-import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
-import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import type { CountPromptTokens, InferenceRequest } from '../../request/inferenceRequest.ts';
 
 /** A chat template may print tool definitions indented, which takes more bytes than the client sent. */
 const TEMPLATE_BYTES_FACTOR = 4;

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
-import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
+import type { CountPromptTokens } from '../../request/inferenceRequest.ts';
 import { boundUsage, fitOutput } from './boundUsage.ts';
 
 const model = aPricedModel({ contextLength: 10_000, maxOutputLength: 4_000 });
