@@ -131,13 +131,10 @@ async function readCursor(db: Pick<Database, 'query'>): Promise<Cursor> {
   return cursor;
 }
 
-/** Locks the cursor and moves it behind a page. Returns false if another process has it, or has moved it. */
+/** Locks the cursor and moves it behind a page. Returns false if another process has moved it. Waits for a process that moves it. */
 async function moveCursor(tx: Queryable, from: Cursor, { epoch, after, entries }: FeedPage): Promise<boolean> {
   const moved = await tx.execute(sql`
     UPDATE feed_cursor SET epoch = ${epoch}, seq = ${after + entries.length}
-    WHERE only_one = (
-      SELECT only_one FROM feed_cursor WHERE epoch IS NOT DISTINCT FROM ${from.epoch} AND seq = ${from.seq}
-      FOR UPDATE SKIP LOCKED
-    )`);
+    WHERE epoch IS NOT DISTINCT FROM ${from.epoch} AND seq = ${from.seq}`);
   return moved === 1;
 }

@@ -3,10 +3,13 @@ import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { signPage } from '@turnpike/feed/feedPage';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { until } from '@turnpike/test-support/until';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
@@ -383,6 +386,46 @@ describe('internal routes', () => {
     for (const wrong of [{ month: '2026-13' }, { calls: ['no id'] }, { calls: Array(2_001).fill(event.callId) }])
       expect(await call('POST', path, { workspaces: [{ ...asked, ...wrong }] })).toMatchObject({ status: 400 });
     expect(await call('POST', path, { workspaces: [asked, asked] })).toMatchObject({ status: 400 });
+  });
+
+  it('the gate is told of the first credit of a workspace before the next poll of the feed, and the same without a feed', async () => {
+    await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
+    const signingKey = generateSigningKey('global/control-plane');
+    const workspaceId = `ws_${randomUUID()}`;
+    const ask = async () => {
+      const body = { workspaces: [{ workspace_id: workspaceId, month: '2026-11', keys: [], calls: [] }] };
+      return (await call('POST', '/internal/balances/absorb', body)).body.workspaces;
+    };
+    expect(await ask()).toMatchObject([{ seq: 0, left_nano_usd: '0' }]);
+
+    const credit = { kind: 'credit', seq: 1, credit_id: `welcome_${workspaceId}`, workspace_id: workspaceId } as const;
+    const entries = [{ ...credit, nano_usd: '5000', note: '' }];
+    let [polls, isTold] = [0, false];
+    const controlPlane = createServer(async (_req, res) => {
+      polls += 1;
+      const told = isTold ? entries : [];
+      const page = { region: 'us' as const, epoch: 'e1', after: 0, last: told.length, entries: told };
+      res.setHeader('content-type', 'application/json');
+      res.end(JSON.stringify({ page: await signPage(page, signingKeySchema.parse(signingKey)) }));
+    });
+    await new Promise<void>((resolve) => controlPlane.listen(0, '127.0.0.1', resolve));
+    const following = await startTestService(ledger, {
+      authUrl: auth.url,
+      usageQueryTimeoutMs: PATIENT_MS,
+      controlPlane: { url: urlOf(controlPlane), keys: publicKeysSchema.parse(toPublicKey(signingKey)) },
+    });
+    const alone = service;
+    try {
+      service = following;
+      await until('a poll before the credit', async () => polls > 0);
+      isTold = true;
+      expect(await ask()).toMatchObject([{ seq: 1, left_nano_usd: '5000' }]);
+    } finally {
+      service = alone;
+      await following.close();
+      controlPlane.closeAllConnections();
+      controlPlane.close();
+    }
   });
 
   it('a router is told of the gate on its Redis, and is forgotten when it leaves', async () => {

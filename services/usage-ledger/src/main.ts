@@ -91,7 +91,7 @@ startService({
       timeoutMs: ROUTER_TIMEOUT_MS,
     });
     const announceCredit = createAnnounceCredit(router);
-    const following = followCredits({
+    const creditFeed = followCredits({
       url: config.CONTROL_PLANE_INTERNAL_URL,
       internalHeaders,
       keys: config.INTERNAL_PUBLIC_KEYS,
@@ -101,7 +101,7 @@ startService({
       meter: telemetry.meter,
       log,
     });
-    shutdown.defer('the feed of the account layer', async () => following?.close());
+    shutdown.defer('the feed of the account layer', async () => creditFeed?.close());
     const catalog = createClient(catalogApi, {
       url: config.CATALOG_INTERNAL_URL,
       internalHeaders,
@@ -166,6 +166,7 @@ startService({
       reportDb,
       readLag: () => consumer.lag(),
       announceCredit,
+      creditFeed,
       reconcile: async (books: AskedBooks) => (await reconcile(auditing, books)).reports,
       store: 'store' in source ? source.store : undefined,
     };

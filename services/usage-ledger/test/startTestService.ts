@@ -17,6 +17,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { LOOK_UP_CONNECTIONS, listRoutes } from '../src/app.ts';
 import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
 import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
+import { followCredits } from '../src/credits/followCredits.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
 import type { PricesOf } from '../src/reconcile/priceList.ts';
@@ -46,6 +47,7 @@ export async function startTestService(
     authUrl,
     usageQueryTimeoutMs,
     routerUrl = 'http://127.0.0.1:1',
+    controlPlane,
     telemetry = noTelemetry,
     lookUpsPerSecond = 1_000_000,
     cacheTtlMs = 1,
@@ -57,6 +59,8 @@ export async function startTestService(
     authUrl: string;
     usageQueryTimeoutMs: number;
     routerUrl?: string;
+    /** The control plane, whose feed the service follows, and the keys of its pages. */
+    controlPlane?: { url: string; keys: PublicKey[] };
     telemetry?: Telemetry;
     lookUpsPerSecond?: number;
     /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
@@ -84,6 +88,20 @@ export async function startTestService(
     // A test's own auth answers, though a busy machine may take its time.
     timeoutMs: 20_000,
   });
+  const announceCredit = createAnnounceCredit(
+    createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: 20_000 }),
+  );
+  const creditFeed =
+    controlPlane &&
+    followCredits({
+      ...controlPlane,
+      internalHeaders: () => ({}),
+      region: 'us',
+      db,
+      announceCredit,
+      meter: telemetry.meter,
+      log,
+    });
   const routes = listRoutes({
     log,
     telemetry,
@@ -102,9 +120,8 @@ export async function startTestService(
     recordedDb: db,
     reportDb: db,
     readLag: () => consumer.lag(),
-    announceCredit: createAnnounceCredit(
-      createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: 20_000 }),
-    ),
+    announceCredit,
+    creditFeed,
     reconcile: async () => [],
     store,
   });
@@ -121,6 +138,7 @@ export async function startTestService(
         server.close();
       }
       await timeline?.close();
+      await creditFeed?.close();
       await consumer.close();
       await lookUpDb.$disconnect();
     },

@@ -65,6 +65,7 @@ export class SimulatedLedger {
       reportDb: this.#db,
       balancesDb: this.#db,
       recordedDb: this.#db,
+      creditFeed: undefined,
       log: logger,
       store: undefined,
     });

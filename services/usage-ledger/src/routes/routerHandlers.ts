@@ -1,11 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLogStore } from '@turnpike/event-log/consumeFromStore';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { Repetition } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerError.ts';
-import { absorb } from '../balances/absorb.ts';
+import { type Absorbed, absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
+import type { AskedWorkspace } from '../database/statements.ts';
 import { readRecoveryStanding } from '../recovery/describeRecovery.ts';
 import { createReportRouter } from '../recovery/reportRouter.ts';
 import { toAbsorbedBody } from '../wire/balancesBody.ts';
@@ -18,10 +21,15 @@ export interface RouterHandlerDependencies {
   recordedDb: Db;
   /** A pool of its own: a region recovers however much else there is to do. */
   reportDb: Db;
+  /** The feed of credits. Undefined in a region without an account layer. */
+  creditFeed: Pick<Repetition, 'now'> | undefined;
   log: Logger;
   /** Store of the embedded event log. Undefined in a stack with a broker. */
   store: EventLogStore | undefined;
 }
+
+/** Longest wait for the feed. Auth follows it on its own, so a call may come before the first credit of its workspace. */
+const FIRST_CREDIT_MS = 500;
 
 type RouterHandlers = Pick<
   Handlers<typeof usageLedgerApi>,
@@ -29,8 +37,24 @@ type RouterHandlers = Pick<
 >;
 
 /** Questions, reports and events of routers. */
-export function createRouterHandlers({ reportDb, balancesDb, recordedDb, log, store }: RouterHandlerDependencies) {
+export function createRouterHandlers({
+  reportDb,
+  balancesDb,
+  recordedDb,
+  creditFeed,
+  log,
+  store,
+}: RouterHandlerDependencies) {
   const reportRouter = createReportRouter({ db: reportDb, log });
+
+  /** Absorbs workspaces that a call waits for. Reads the feed of credits first if the ledger does not know a workspace. */
+  async function absorbForCall(asked: AskedWorkspace[]): Promise<Absorbed> {
+    const absorbed = await absorb(balancesDb, asked);
+    if (!creditFeed || absorbed.workspaces.every(({ seq }) => seq > 0)) return absorbed;
+    await Promise.race([creditFeed.now().catch(() => {}), delay(FIRST_CREDIT_MS, undefined, { ref: false })]);
+    return absorb(balancesDb, asked);
+  }
+
   return {
     async absorb({ body: { workspaces } }) {
       const asked = workspaces.map(({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds }) => ({
@@ -40,7 +64,7 @@ export function createRouterHandlers({ reportDb, balancesDb, recordedDb, log, st
         callIds,
       }));
       const isAboutCalls = asked.some(({ callIds }) => callIds.length > 0);
-      return toAbsorbedBody(await absorb(isAboutCalls ? recordedDb : balancesDb, asked));
+      return toAbsorbedBody(await (isAboutCalls ? absorb(recordedDb, asked) : absorbForCall(asked)));
     },
     async reportRouter({ params: { router_id: routerId }, body }) {
       const { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;
