@@ -75,6 +75,7 @@ it.each([
   ['books', 'spools', 'turnpike_spool_bytes'],
   ['edge', 'errors of ours', 'turnpike:availability_errors:ratio_rate5m'],
   ['edge', 'the flood limit', 'flood_limit_exceeded'],
+  ['edge', 'refusals of the console host', 'invalid_console_token'],
   ['auth', 'verdicts', 'POST /internal/keys/verify'],
   ['catalog', 'model lists', 'GET /v1/models'],
   ['fleet', 'alerts', 'ALERTS{'],

@@ -38,6 +38,7 @@ export class Connection {
   idleSince = performance.now();
   readonly #socket: Socket;
   readonly #serve: RequestListener;
+  readonly #malformed: WireError;
   readonly #room: WaitingRoom;
   /** Requests whose answers have not ended, in the order they came: the first is being answered, the others wait. */
   #calls: Call[] = [];
@@ -46,9 +47,13 @@ export class Connection {
   #isBroken = false;
   #isHeld = false;
 
-  constructor(socket: Socket, { serve, room }: { serve: RequestListener; room: WaitingRoom }) {
+  constructor(
+    socket: Socket,
+    { serve, malformed, room }: { serve: RequestListener; malformed: WireError; room: WaitingRoom },
+  ) {
     this.#socket = socket;
     this.#serve = serve;
+    this.#malformed = malformed;
     this.#room = room;
     // The HTTP server closes by this one, after an answer that is the last.
     socket.destroySoon = () => this.#close();
@@ -129,7 +134,7 @@ export class Connection {
     if (first.isRefused || isCut) {
       res.shouldKeepAlive = false;
       res.setHeader(REQUEST_ID_HEADER, newUuidV7());
-      sendWireError(res, toMalformedRequest());
+      sendWireError(res, this.#malformed);
     } else {
       this.#serve(req, res);
     }
@@ -172,7 +177,7 @@ export class Connection {
   };
 
   #refuse(): void {
-    this.#socket.write(toRawAnswer(toMalformedRequest()));
+    this.#socket.write(toRawAnswer(this.#malformed));
     this.#close();
   }
 

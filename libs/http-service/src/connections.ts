@@ -1,16 +1,20 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { WireError } from '@turnpike/public-api/wireError';
 import { Connection, type WaitingRoom } from './connection.ts';
 
 const connectionsByServer = new WeakMap<Server, Map<Socket, Connection>>();
 
 /** Has a server answer the requests of each connection in turn. Called before it listens. */
-export function serveInTurn(server: Server, serve: RequestListener): void {
+export function serveInTurn(
+  server: Server,
+  { serve, malformed }: { serve: RequestListener; malformed: WireError },
+): void {
   const connections = new Map<Socket, Connection>();
   const room: WaitingRoom = { taken: 0 };
   connectionsByServer.set(server, connections);
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, new Connection(socket, { serve, room }));
+    connections.set(socket, new Connection(socket, { serve, malformed, room }));
     socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {

@@ -1,4 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
+import type { WireError } from '@turnpike/public-api/wireError';
+import { toMalformedRequest } from './connection.ts';
 import { serveInTurn } from './connections.ts';
 
 /**
@@ -19,10 +21,15 @@ const BACKLOG = 4_096;
 export interface ListenOptions {
   host: string;
   port: number;
+  /** The refusal of bytes that are no request. */
+  malformed?: WireError;
 }
 
 /** Serves on `host:port` and resolves when connections are accepted. Rejects with one line that says what to do when the port is taken. */
-export function listen(handler: RequestListener, { host, port }: ListenOptions): Promise<Server> {
+export function listen(
+  handler: RequestListener,
+  { host, port, malformed = toMalformedRequest() }: ListenOptions,
+): Promise<Server> {
   const server = createServer({
     keepAliveTimeout: KEEP_ALIVE_TOLD_MS,
     keepAliveTimeoutBuffer: KEEP_ALIVE_BEYOND_MS,
@@ -34,7 +41,7 @@ export function listen(handler: RequestListener, { host, port }: ListenOptions):
   });
   // Their size bounds them. Node would drop the headers above a number, perhaps those that say how the body comes.
   server.maxHeadersCount = 0;
-  serveInTurn(server, handler);
+  serveInTurn(server, { serve: handler, malformed });
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { WireError } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createHttpApp, type HttpAppOptions, type Route } from './createHttpApp.ts';
 import { openGuard } from './guard.ts';
@@ -15,7 +16,7 @@ export interface ServiceRoutes {
   /** The routes for the fleet and the operator. Health, readiness and metrics come with them. */
   internal: RouteTable;
   /** The listener for browsers of one region, which the edge alone has. */
-  console?: { listener: RequestListener; port: number };
+  console?: { listener: RequestListener; malformed: WireError; port: number };
   /** Readiness checks, by the name of what has to be there: `GET /ready` names what is missing. */
   readinessChecks: ReadinessChecks;
 }

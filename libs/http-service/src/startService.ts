@@ -87,9 +87,10 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
 
     const served = routes(opened);
     const { publicApp, internalApp } = createServiceApps(served, { log, telemetry });
+    const { console } = served;
     const listeners = [
       await listen(publicApp, { host, port: config.PORT }),
-      ...(served.console ? [await listen(served.console.listener, { host, port: served.console.port })] : []),
+      ...(console ? [await listen(console.listener, { host, ...console })] : []),
       await listen(internalApp, { host, port: config.INTERNAL_PORT }),
     ];
     const ending = {

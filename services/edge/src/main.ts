@@ -31,7 +31,7 @@ startService({
       trustedHops: config.TRUSTED_HOPS,
     };
     const app = createApp({ ...common, floodThrottle, proxies, serviceSegment: config.SERVICE_SEGMENT });
-    const { listener, close } = createConsole({
+    const { close, ...console } = createConsole({
       ...common,
       floodThrottle: consoleFloodThrottle,
       region: config.REGION,
@@ -46,7 +46,7 @@ startService({
       internalHeaders,
     });
     shutdown.defer('connections of the console host', close);
-    return { app, console: { listener, port: config.CONSOLE_PORT } };
+    return { app, console: { ...console, port: config.CONSOLE_PORT } };
   },
   // Nobody of the fleet asks the edge for anything.
   routes: ({ app, console }) => ({

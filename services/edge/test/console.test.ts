@@ -11,10 +11,13 @@ import {
   verifyConsoleCaller,
 } from '@turnpike/internal-auth/consoleToken';
 import { createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
+import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
 import { SignJWT } from 'jose';
-import { sendTarget } from './sendRaw.ts';
+import { sendRaw, sendTarget } from './sendRaw.ts';
 import { startConsole as startHost } from './startConsole.ts';
 import { startEdge } from './startEdge.ts';
 
@@ -150,9 +153,12 @@ describe('a public route', () => {
   });
 
   it('serves the allowed origin alone, and its refusals are not cached', async () => {
-    for (const origin of [undefined, 'https://evil.example']) {
+    for (const [origin, refused] of [
+      [undefined, 404],
+      ['https://evil.example', 403],
+    ] as const) {
       const { status, head } = await ask({ ...aList, origin, authorization: undefined });
-      expect(status).toBe(403);
+      expect(status).toBe(refused);
       expect(head).toContain('cache-control: no-store\r\n');
     }
     expect((await ask({ ...aList, method: 'POST', authorization: undefined })).status).toBe(405);
@@ -189,21 +195,28 @@ describe('401 for', () => {
   });
 });
 
-it.each([
-  undefined,
-  'null',
-  'https://evil.example',
-  `${ORIGIN}.evil.example`,
-  'http://console.example',
-  `${ORIGIN}, ${ORIGIN}`,
-])('refuses the origin %s', async (origin) => {
-  for (const method of ['GET', 'OPTIONS']) {
-    const { status, error, head } = await ask({ origin, method });
-    expect([status, error]).toEqual([403, 'foreign_origin']);
-    expect(head).not.toContain('access-control');
+it('answers 404 to a browser that opens a page, which sends no origin', async () => {
+  const navigation = ['Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document', 'Accept: text/html'];
+  for (const target of ['/', '/console/keys', '/console/models']) {
+    const answer = await ask({ target, origin: undefined, authorization: undefined, headers: navigation });
+    expect([answer.status, answer.error]).toEqual([404, 'not_found']);
   }
+  expect((await ask({ origin: undefined })).status).toBe(404);
+  expect((await ask({ target: '/', origin: 'https://evil.example' })).status).toBe(404);
   expect(received).toEqual([]);
 });
+
+it.each(['null', 'https://evil.example', `${ORIGIN}.evil.example`, 'http://console.example', `${ORIGIN}, ${ORIGIN}`])(
+  'refuses the origin %s',
+  async (origin) => {
+    for (const method of ['GET', 'OPTIONS']) {
+      const { status, error, head } = await ask({ origin, method });
+      expect([status, error]).toEqual([403, 'foreign_origin']);
+      expect(head).not.toContain('access-control');
+    }
+    expect(received).toEqual([]);
+  },
+);
 
 it('answers a preflight without a token, and allows no credentials', async () => {
   const headers = ['Access-Control-Request-Method: GET', 'Access-Control-Request-Headers: authorization'];
@@ -240,6 +253,17 @@ it.each([
 ])('404 for the path %s', async (target) => {
   const answer = await ask({ target });
   expect([answer.status, answer.error]).toEqual([404, 'not_found']);
+  expect(received).toEqual([]);
+});
+
+it.each([
+  ['bytes that are no HTTP', 'hello\r\n\r\n'],
+  ['a request of another version', 'GET /console/keys HTTP/2.0\r\nHost: a\r\n\r\n'],
+])('answers %s in the words of the console host', async (_case, text) => {
+  const answer = await sendRaw(port, text);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+  expect(body).toEqual({ error: 'malformed_request', message: expect.any(String) });
   expect(received).toEqual([]);
 });
 
@@ -327,6 +351,35 @@ it('sheds a flood before it looks at a token', async () => {
   for (let request = 0; request < 4; request += 1)
     statuses.push((await ask({ authorization: undefined }, limited)).status);
   expect(statuses).toEqual([401, 401, 429, 429]);
+});
+
+it('counts its refusals by their codes', async () => {
+  const telemetry = startTelemetry({
+    service: 'edge',
+    scope: 'us',
+    otlpEndpoint: undefined,
+    traceSampleRatio: 0,
+    log: aSilentLogger(),
+  });
+  const counted = await startConsole(1, { telemetry, floodLimit: { requestsPerMinute: 1, burst: 6 } });
+  await ask({ authorization: undefined }, counted);
+  await ask({ origin: 'https://evil.example' }, counted);
+  await ask({ target: '/' }, counted);
+  await ask({ method: 'TRACE' }, counted);
+  await ask({ headers: ['Host: b'] }, counted);
+  await ask({}, counted); // nothing listens at the service behind
+  await ask({}, counted);
+  const faults = [...(await readMetrics(telemetry))].filter(([name]) => name.startsWith('turnpike_faults_total'));
+  await telemetry.shutdown();
+  expect(Object.fromEntries(faults)).toEqual({
+    'turnpike_faults_total{route="unlisted",fault="invalid_console_token"}': 1,
+    'turnpike_faults_total{route="unlisted",fault="foreign_origin"}': 1,
+    'turnpike_faults_total{route="unlisted",fault="not_found"}': 1,
+    'turnpike_faults_total{route="unlisted",fault="method_not_allowed"}': 1,
+    'turnpike_faults_total{route="unlisted",fault="malformed_request"}': 1,
+    'turnpike_faults_total{route="GET /console/keys",fault="service_unavailable"}': 1,
+    'turnpike_faults_total{route="unlisted",fault="too_many_requests"}': 1,
+  });
 });
 
 it('bounds the requests in flight of an address and in all', async () => {

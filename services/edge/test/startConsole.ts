@@ -24,6 +24,7 @@ export async function startConsole({
   floodLimit = { requestsPerMinute: 6_000, burst: 1_000 },
   trustedHops = 0,
   inFlightBounds = { ofBlock: 64, inAll: 512 },
+  telemetry = noTelemetry,
   onWarning,
 }: Pick<ConsoleDependencies, 'allowedOrigin' | 'inFlightBounds'> & {
   /** The services that are there. */
@@ -34,11 +35,12 @@ export async function startConsole({
   port?: number;
   floodLimit?: { requestsPerMinute: number; burst: number };
   trustedHops?: number;
+  telemetry?: ConsoleDependencies['telemetry'];
   onWarning?: (message: string) => void;
 }): Promise<{ port: number; stop(): void }> {
-  const { listener, close } = createConsole({
+  const { listener, malformed, close } = createConsole({
     log: Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => onWarning?.(message) }),
-    telemetry: noTelemetry,
+    telemetry,
     region: 'us',
     allowedOrigin,
     urls: { ...AWAY, ...urls },
@@ -49,7 +51,7 @@ export async function startConsole({
     floodThrottle: createFloodThrottle(floodLimit),
     inFlightBounds,
   });
-  const server = await listen(listener, { host: '127.0.0.1', port });
+  const server = await listen(listener, { host: '127.0.0.1', port, malformed });
   return {
     port: (server.address() as AddressInfo).port,
     stop() {

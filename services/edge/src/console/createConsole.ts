@@ -86,35 +86,47 @@ const ROUTES = CONSOLE_APIS.flatMap(({ service, routes }) =>
  * Makes the console host of a region, for browsers with a console token. Public routes take none. A service behind reads the caller from
  * one signed header. Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser.
  */
-export function createConsole(dependencies: ConsoleDependencies): { listener: RequestListener; close(): void } {
+export function createConsole(dependencies: ConsoleDependencies): {
+  listener: RequestListener;
+  /** The refusal of bytes that are no request. */
+  malformed: WireError;
+  close(): void;
+} {
   const { log, telemetry, allowedOrigin, trustedHops, floodThrottle, inFlightBounds = IN_FLIGHT_BOUNDS } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const agent = new Agent({ keepAlive: true });
   const inFlight = new InFlight(inFlightBounds);
   const proxies = new Map(
-    CONSOLE_APIS.map(({ service }) => [service, createProxy(service, { agent, ...dependencies })]),
+    CONSOLE_APIS.map(({ service }) => [service, createProxy(service, { agent, refuse, ...dependencies })]),
   );
 
-  /** Returns the refusal of a request, or undefined once it is answered or passed on. */
-  async function answer(req: IncomingMessage, res: ServerResponse, requestId: string): Promise<WireError | undefined> {
+  /** Sends and counts a refusal of the host itself. */
+  function refuse(res: ServerResponse, kind: HostRefusal, values?: RefusalValues): void {
+    metrics.faulted({ route: routeOf(res), fault: kind });
+    sendWireError(res, toRefusal(kind, values));
+  }
+
+  /** Answers a request, or passes it on. */
+  async function serve(req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> {
     const isAllowedOrigin = req.headers.origin === allowedOrigin;
     if (isAllowedOrigin) allowOrigin(res, allowedOrigin);
     const { block } = findClientAddress(req, trustedHops);
     const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
-    if (!isAllowed) return refuse('too_many_requests', { seconds: Math.ceil(waitMs / 1_000) });
+    if (!isAllowed) return refuse(res, 'too_many_requests', { seconds: Math.ceil(waitMs / 1_000) });
     const full = inFlight.enter(block, res);
-    if (full) return refuse(full === 'block' ? 'too_many_requests' : 'service_unavailable');
-    if (isAmbiguous(req)) return refuse('malformed_request');
-    if (!isAllowedOrigin) return refuse('foreign_origin');
+    if (full) return refuse(res, full === 'block' ? 'too_many_requests' : 'service_unavailable');
+    if (isAmbiguous(req)) return refuse(res, 'malformed_request');
 
     const [path = ''] = req.url?.split('?', 1) ?? [];
     const listed = ROUTES.filter(({ pattern }) => pattern.test(path));
-    if (listed.length === 0) return refuse('not_found');
-    if (req.method === 'OPTIONS') return void answerPreflight(res, listed);
+    // A browser that opens a page sends no origin.
+    if (listed.length === 0 || req.headers.origin === undefined) return refuse(res, 'not_found');
+    if (!isAllowedOrigin) return refuse(res, 'foreign_origin');
+    if (req.method === 'OPTIONS') return answerPreflight(res, listed);
     const called = listed.find(({ method }) => method === req.method);
-    if (!called) return refuse('method_not_allowed', { allow: listMethods(listed) });
+    if (!called) return refuse(res, 'method_not_allowed', { allow: listMethods(listed) });
     const caller = called.isPublic ? undefined : await findCaller(req, dependencies);
-    if (!caller && !called.isPublic) return refuse('invalid_console_token');
+    if (!caller && !called.isPublic) return refuse(res, 'invalid_console_token');
 
     const span = telemetry.tracer.startTrace(called.route);
     enterRoute(res, { route: called.route, span });
@@ -122,7 +134,6 @@ export function createConsole(dependencies: ConsoleDependencies): { listener: Re
     if (span.traceparent !== undefined) req.headers.traceparent = span.traceparent;
     // The proxy answers for its failures itself.
     await proxies.get(called.service)?.(req, res, () => undefined);
-    return undefined;
   }
 
   return {
@@ -132,13 +143,14 @@ export function createConsole(dependencies: ConsoleDependencies): { listener: Re
       for (const [name, value] of Object.entries({ ...HEADERS, [REQUEST_ID_HEADER]: requestId }))
         res.setHeader(name, value);
       try {
-        const refusal = await answer(req, res, requestId);
-        if (refusal) sendWireError(res, refusal);
+        await serve(req, res, requestId);
       } catch (error) {
         log.error({ err: error, requestId, route: routeOf(res) }, 'request failed');
+        metrics.faulted({ route: routeOf(res), fault: 'unforeseen' });
         sendWireError(res, toInternalError());
       }
     },
+    malformed: toRefusal('malformed_request'),
     close: () => agent.destroy(),
   };
 }
@@ -160,11 +172,17 @@ function answerPreflight(res: ServerResponse, listed: ListedRoute[]): void {
   res.end();
 }
 
-/** Words a refusal of the host itself, with the seconds to wait or the methods of the path. */
-function refuse(
-  kind: keyof typeof HOST_REFUSALS,
-  { seconds = 1, allow = '' }: { seconds?: number; allow?: string } = {},
-): WireError {
+type HostRefusal = keyof typeof HOST_REFUSALS;
+
+interface RefusalValues {
+  /** Time to wait. */
+  seconds?: number;
+  /** Methods of the path. */
+  allow?: string;
+}
+
+/** Words a refusal of the host itself. */
+function toRefusal(kind: HostRefusal, { seconds = 1, allow = '' }: RefusalValues = {}): WireError {
   const refusal = HOST_REFUSALS[kind];
   const message = refusal.message.replace('{seconds}', `${seconds}`).replace('{allow}', allow);
   const headers = { ...('retryAfterSeconds' in refusal && retryAfter(seconds)), ...(allow !== '' && { allow }) };
@@ -212,7 +230,12 @@ async function nameCaller(
 
 function createProxy(
   service: ConsoleService,
-  { agent, urls, log }: { agent: Agent } & Pick<ConsoleDependencies, 'urls' | 'log'>,
+  {
+    agent,
+    refuse,
+    urls,
+    log,
+  }: { agent: Agent; refuse(res: ServerResponse, kind: HostRefusal): void } & Pick<ConsoleDependencies, 'urls' | 'log'>,
 ) {
   return createProxyMiddleware<IncomingMessage, ServerResponse>({
     target: urls[service],
@@ -236,7 +259,7 @@ function createProxy(
       error(error, _req, res) {
         if (!('writeHead' in res) || res.destroyed || res.writableEnded) return;
         log.warn({ err: error, service, route: routeOf(res) }, 'a console request could not be passed on');
-        sendWireError(res, refuse('service_unavailable'));
+        refuse(res, 'service_unavailable');
       },
     },
   });
