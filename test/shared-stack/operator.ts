@@ -63,6 +63,7 @@ const aKeyOf = async (workspaceId: string, ...options: string[]): Promise<{ key_
 it('creates a key that works, shown once, with the limits it was given, and finds it by how it ends', async () => {
   const workspaceId = await aWorkspace();
   const options = ['--name', 'Of a test', '--rpm', '7', '--tpm', '90000', '--budget', '1.5', '--expires', '2099-01-31'];
+  options.push('--models', `${MODEL},bge-m3`);
   const { stdout, code } = await runTurnpike(['keys', 'create', '--workspace', workspaceId, ...options], stack);
   expect(code).toBe(0);
   const [apiKey = ''] = /sk-\w{50}/.exec(stdout) ?? [];
@@ -81,6 +82,7 @@ it('creates a key that works, shown once, with the limits it was given, and find
       tpm: 90_000,
       max_budget_usd: '1.5',
       max_budget_nano_usd: '1500000000',
+      allowed_models: [MODEL, 'bge-m3'],
       expires_at: '2099-01-31T00:00:00.000Z',
       created_at: expect.any(String),
       old_secret: null,
@@ -88,10 +90,22 @@ it('creates a key that works, shown once, with the limits it was given, and find
   ]);
   const table = await runTurnpike(['keys', 'list', '--workspace', workspaceId], stack);
   expect(table.stdout).toMatch(
-    /^ {2}id +key +name +status +rpm +tpm +budget USD +expires +created +old secret\n {2}key_\w+ +sk-/,
+    /^ {2}id +key +name +status +rpm +tpm +budget USD +models +expires +created +old secret\n {2}key_\w+ +sk-/,
   );
   expect(table.stdout).not.toContain(apiKey);
   expect((await done('keys', 'find', `sk-...${apiKey.slice(-4)}`)).keys).toEqual(list.keys);
+});
+
+it('makes no key for a model that the catalog lacks', async () => {
+  const { code, problem } = await refused(
+    'keys',
+    'create',
+    '--workspace',
+    await aWorkspace(),
+    '--models',
+    `${MODEL},nope`,
+  );
+  expect([code, problem]).toEqual([1, expect.stringContaining('The catalog has no nope, so no key was made')]);
 });
 
 it('revokes a key from its next call on, and for good', async () => {

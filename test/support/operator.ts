@@ -15,6 +15,7 @@ export interface NewKey {
   rpm?: number;
   tpm?: number;
   maxBudgetUsd?: string;
+  allowedModels?: string[];
   expiresAt?: string;
 }
 
@@ -80,7 +81,7 @@ export function createOperator({ services, operatorKey }: { services: Services; 
         note: 'test',
       });
     },
-    async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, expiresAt } = {}) {
+    async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, allowedModels, expiresAt } = {}) {
       const apiKey = generateApiKey();
       await call('auth', 'POST', '/internal/keys', {
         key_sha256: toKeySha256(apiKey),
@@ -90,6 +91,7 @@ export function createOperator({ services, operatorKey }: { services: Services; 
         ...(rpm !== undefined && { rpm }),
         ...(tpm !== undefined && { tpm }),
         ...(maxBudgetUsd !== undefined && { max_budget_nano_usd: parseUsd(maxBudgetUsd).toString() }),
+        ...(allowedModels !== undefined && { allowed_models: allowedModels }),
         ...(expiresAt !== undefined && { expires_at: expiresAt }),
       });
       return apiKey;

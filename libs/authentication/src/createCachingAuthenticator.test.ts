@@ -66,6 +66,29 @@ it('forgets a key that is being rotated under both of its secrets', async () => 
   expect((await Promise.all(again)).map(({ generation }) => generation)).toEqual([2, 2]);
 });
 
+it('lets a key call its models alone, and asks about a refused key once in 5 s', async () => {
+  const { authenticate, assertMayCall, questions } = anAuthenticator();
+  const header = aHeader();
+  const ask = async (allowedModels: string[] | null) => {
+    const asked = authenticate(header);
+    questions.at(-1)?.resolve({ ...record, allowedModels });
+    return asked;
+  };
+  expect(() => assertMayCall(record, 'any')).not.toThrow();
+  const limited = await ask(['small', 'large']);
+  expect(() => assertMayCall(limited, 'large')).not.toThrow();
+  expect(() => assertMayCall(limited, 'huge')).toThrow(
+    expect.objectContaining({
+      fault: { kind: 'model_not_allowed', model: 'huge', allowedModels: ['small', 'large'] },
+    }),
+  );
+  const newer = await ask(['small', 'huge']);
+  expect(() => assertMayCall(newer, 'huge')).not.toThrow();
+  expect(() => assertMayCall(newer, 'large')).toThrow();
+  await ask(null);
+  expect(questions).toHaveLength(2);
+});
+
 it('forgets what a key was let in by before its last two secrets, as that has ended', async () => {
   const { authenticate, forget, questions } = anAuthenticator();
   const secrets = [aHeader(), aHeader(), aHeader()];

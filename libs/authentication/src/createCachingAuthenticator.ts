@@ -3,6 +3,7 @@ import type { Region } from '@turnpike/config/region';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
+import type { ModelNotAllowed } from '@turnpike/public-api/modelNotAllowed';
 import { LRUCache } from 'lru-cache';
 
 /** A refusal is cached for this long at most, so that a key works soon after it becomes valid again. */
@@ -18,6 +19,8 @@ export interface Authenticator {
   authenticate(authorization: string | undefined, beforeAsking?: () => void): Promise<KeyRecord>;
   /** Forgets what is cached about a key, so that the next call asks again. */
   forget(keyId: string): void;
+  /** Throws `model_not_allowed` unless the key may call the model. The next call asks for a newer record, once in 5 s for a key. */
+  assertMayCall(key: KeyRecord, modelId: string): void;
 }
 
 export interface CachingAuthenticator extends Authenticator {
@@ -46,6 +49,8 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     noDisposeOnSet: true,
     dispose: ({ keyId }, keySha256) => unlist(keyId, keySha256),
   });
+  /** Keys whose records were forgotten because they did not allow a model. */
+  const doubted = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
   const unknown = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
   // Exactly the hashes in `known`, so that `forget` misses no record. A key has two secrets at most: the last two that were let in.
   const hashesOfKeyId = new Map<string, string[]>();
@@ -88,6 +93,10 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     return asking;
   }
 
+  function forget(keyId: string): void {
+    for (const keySha256 of hashesOfKeyId.get(keyId) ?? []) known.delete(keySha256);
+  }
+
   return {
     async authenticate(authorization, beforeAsking) {
       const keySha256 = parseAuthorization(authorization);
@@ -96,8 +105,14 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       assertUsable(key, region);
       return key;
     },
-    forget(keyId) {
-      for (const keySha256 of hashesOfKeyId.get(keyId) ?? []) known.delete(keySha256);
+    forget,
+    assertMayCall({ keyId, allowedModels }, model) {
+      if (allowedModels === null || allowedModels.includes(model)) return;
+      if (!doubted.has(keyId)) {
+        doubted.set(keyId, true);
+        forget(keyId);
+      }
+      throw new ApiError<ModelNotAllowed>({ kind: 'model_not_allowed', model, allowedModels });
     },
     forgetAll() {
       known.clear();

@@ -83,6 +83,12 @@ const newSecret = {
   last_four: z.string().check(z.regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key')),
 };
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
+/** Models that a key may call, by id, whether the region has them or not. Null is no limit. */
+const allowedModels = z.nullable(
+  z
+    .array(z.string().check(z.regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id')))
+    .check(z.minLength(1), z.maxLength(100)),
+);
 /** Requests or tokens a minute. */
 export const perMinute = z.int().check(z.minimum(1), z.maximum(1_000_000_000));
 const afterId = z._default(z.string().check(z.regex(/^[\w-]{0,128}$/, 'must be an id')), '');
@@ -98,6 +104,8 @@ const keySchema = z.object({
   rpm: z.number(),
   tpm: z.number(),
   max_budget_nano_usd: z.nullable(nanoUsd),
+  /** Ids of the models that it may call. Null is no limit. */
+  allowed_models: z._default(z.nullable(z.array(z.string())), null),
   expires_at: z.nullable(instant),
   created_at: instant,
   /** The secret before the last rotation. */
@@ -169,6 +177,7 @@ export const keysConsoleApi = defineRoutes('auth', {
       rpm: z._default(perMinute, 600),
       tpm: z._default(perMinute, 1_000_000),
       max_budget_nano_usd: z._default(limitNanoUsd, null),
+      allowed_models: z._default(allowedModels, null),
       expires_at: z._default(expiresAt, null),
     }),
     status: 201,
@@ -183,13 +192,14 @@ export const keysConsoleApi = defineRoutes('auth', {
     method: 'PATCH',
     path: '/console/keys/:key_id',
     promise:
-      'Changes the given fields of a key, from the next call on. Null removes the budget or the expiry. The old secret ends with the key. An expired key with a later expiry is admitted within 5 s.',
+      'Changes the given fields of a key, from the next call on. Null removes the budget, the models or the expiry. The old secret ends with the key. An expired key with a later expiry is admitted within 5 s, and so is a call of an added model.',
     params: ofKey,
     body: z.strictObject({
       name: z.exactOptional(keyName),
       rpm: z.exactOptional(perMinute),
       tpm: z.exactOptional(perMinute),
       max_budget_nano_usd: z.exactOptional(limitNanoUsd),
+      allowed_models: z.exactOptional(allowedModels),
       expires_at: z.exactOptional(expiresAt),
     }),
     answer: keySchema,

@@ -1,7 +1,7 @@
 import { regionSchema } from '@turnpike/config/region';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
-import { afterId, anyId, capNanoUsd, nextAfter, organizationId, text, workspaceId } from './fields.ts';
+import { afterId, anyId, capNanoUsd, modelId, nextAfter, organizationId, text, workspaceId } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { keyRecordSchema } from './keyRecord.ts';
 
@@ -21,6 +21,8 @@ const workspaceFields = {
   billing_status: billingStatus,
   monthly_cap_nano_usd: limitNanoUsd,
 };
+/** Models that a key may call, by id, whether the catalog has them or not. Null is no limit. */
+const allowedModels = z.array(modelId).min(1).max(100).nullable().default(null);
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
 
 /** A workspace as the operator reads it. */
@@ -54,6 +56,8 @@ export const keyDetailsSchema = z
     rpm: z.number(),
     tpm: z.number(),
     max_budget_nano_usd: nanoUsdSchema.nullable(),
+    /** Ids of the models that it may call. Null is no limit. */
+    allowed_models: z.array(z.string()).nullable().default(null),
     expires_at: z.string().nullable(),
     created_at: z.string(),
     /** The secret before its last rotation, if it was ever rotated. */
@@ -204,6 +208,7 @@ export const authApi = defineApi('auth', {
       rpm: perMinute.default(600),
       tpm: perMinute.default(1_000_000),
       max_budget_nano_usd: limitNanoUsd,
+      allowed_models: allowedModels,
       expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
     }),
     answer: z.object({ key_id: z.string() }),

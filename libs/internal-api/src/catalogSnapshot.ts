@@ -3,6 +3,7 @@ import { parsePrice } from '@turnpike/money/price';
 import { MEDIA_BILLING_UNITS } from '@turnpike/public-api/modality';
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import { z } from 'zod';
+import { modelId } from './fields.ts';
 
 export const priceSchema = z.string().superRefine((text, context) => {
   try {
@@ -35,7 +36,7 @@ export type Category = z.output<typeof category>;
  * administrator has switched off `disabled` models. Models that are not cleared for the region are not in its snapshot.
  */
 export const catalogModelSchema = z.object({
-  id: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes'),
+  id: modelId,
   name: z.string().min(1),
   huggingFaceId: z.string(),
   aliases: z.array(z.string().min(1).max(96)),

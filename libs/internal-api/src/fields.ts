@@ -33,6 +33,11 @@ const idOf = (prefix: string) =>
 export const organizationId = idOf('org');
 export const workspaceId = idOf('ws');
 
+/** The id of a model, as the catalog has it. */
+export const modelId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes');
+
 /** A UTC month as `YYYY-MM`. */
 export const month = z.string().regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month as YYYY-MM');
 

@@ -17,6 +17,8 @@ export const keyRecordSchema = z
     rpm: z.number().int().min(1),
     tpm: z.number().int().min(1),
     maxBudgetNanoUsd: nonNegativeNanoUsdSchema.nullable(),
+    /** Ids of the models that the key may call. Null is no limit, and what a release without the field means. */
+    allowedModels: z.array(z.string()).nullable().default(null),
     workspace: z.object({
       workspaceId: z.string(),
       region: regionSchema,

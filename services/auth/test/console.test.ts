@@ -133,6 +133,9 @@ it.each([
   ['rpm', { rpm: 0 }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '9999999999999999' }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '-1' }],
+  ['allowed_models', { allowed_models: [] }],
+  ['allowed_models.0', { allowed_models: ['Not an id'] }],
+  ['allowed_models', { allowed_models: Array.from({ length: 101 }, (_, nth) => `model-${nth}`) }],
   ['expires_at', { expires_at: 'tomorrow' }],
   ['body', { workspace_id: 'ws_other' }],
 ])('refuses a key whose %s is wrong', async (param, changes) => {
@@ -264,6 +267,21 @@ it('removes the budget and the expiry of a key by null', async () => {
   const { apiKey, ask } = await aChangedKey({ max_budget_nano_usd: '5', expires_at: '2099-01-31T00:00:00Z' });
   await ask(updateKey, { max_budget_nano_usd: null, expires_at: null });
   expect((await verify(auth, apiKey)).key).toMatchObject({ maxBudgetNanoUsd: null, expiresAt: null });
+});
+
+it('limits a key to models, and lifts the limit by null', async () => {
+  const { apiKey, ask, read } = await aChangedKey({ allowed_models: ['small'] });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ allowedModels: ['small'] });
+  const { generation } = (await verify(auth, apiKey)).key;
+  const allowed_models = ['small', 'large'];
+  expect((await ask(updateKey, { allowed_models })).body).toMatchObject({ allowed_models });
+  expect(await read()).toMatchObject({ allowed_models });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ allowedModels: allowed_models, generation: generation + 1 });
+  await ask(updateKey, { allowed_models });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ generation: generation + 1 });
+  await ask(updateKey, { allowed_models: null });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ allowedModels: null, generation: generation + 2 });
+  expect(await read()).toMatchObject({ allowed_models: null });
 });
 
 it('keeps the generation of a key that has the values already, and tells the router again', async () => {
@@ -448,7 +466,7 @@ describe('the audit of keys', () => {
     const { grace_seconds: _, ...made } = first.body;
     const { key_id: keyId } = (await call(createKey, { member, body: { ...made, name: 'Laptop' } })).body;
     const change = (route: ConsoleRoute, body = {}) => call(route, { member, params: { key_id: keyId }, body });
-    await change(updateKey, { name: 'Desk', max_budget_nano_usd: '7' });
+    await change(updateKey, { name: 'Desk', max_budget_nano_usd: '7', allowed_models: ['small'] });
     await change(rotateKey, second.body);
     await change(blockKey);
     // Changes nothing, so it leaves no line.
@@ -478,7 +496,11 @@ describe('the audit of keys', () => {
         { last_four: lastFours[0], old_secret_ends_at: null },
         { last_four: lastFours[1], old_secret_ends_at: expect.stringMatching(/^20\d\d-/) },
       ],
-      ['update', { name: 'Laptop', max_budget_nano_usd: null }, { name: 'Desk', max_budget_nano_usd: '7' }],
+      [
+        'update',
+        { name: 'Laptop', max_budget_nano_usd: null, allowed_models: [] },
+        { name: 'Desk', max_budget_nano_usd: '7', allowed_models: ['small'] },
+      ],
       ['create', null, expect.objectContaining({ name: 'Laptop', rpm: 600, max_budget_nano_usd: null })],
     ]);
     const text = JSON.stringify(changes);

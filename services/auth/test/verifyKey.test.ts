@@ -49,6 +49,7 @@ it('answers with the key, its limits and its workspace', async () => {
     rpm: 7,
     tpm: 70,
     maxBudgetNanoUsd: '9007199254740991',
+    allowedModels: null,
     workspace: { workspaceId, region: 'us', billingStatus: 'on_hold', monthlyCapNanoUsd: '5000000000' },
   });
   expect(keyRecordSchema.parse(key).maxBudgetNanoUsd).toBe(9_007_199_254_740_991n);

@@ -74,6 +74,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
       if (!key) throw new Error('the test has given no key');
       return key;
     },
+    assertMayCall() {},
   };
   const lookUps = createLookUpGuard({
     authenticator,

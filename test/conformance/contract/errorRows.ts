@@ -35,6 +35,8 @@ export const errorRows = {
   'errors.403.blocked.chat': 'a blocked key is 403 on chat, completions and embeddings',
   'errors.403.blocked.models': 'a blocked key is 403 on the model list: type auth, no code',
   'errors.403.blocked.service': 'a blocked key is 401 on look-ups, whose sentence and code say that it is blocked',
+  'errors.403.model':
+    'a key with models of its own is 403 on any other: permission_error, model_not_allowed, param model; it may use their aliases',
   'errors.404.unknown-model': 'an unknown model is a wrapped 404: unknown_model',
   'errors.404.did-you-mean':
     'did_you_mean names models that are close to what was typed, and is empty for what is close to none',
@@ -62,6 +64,8 @@ export const errorRows = {
   'gates.403-before-400': 'a blocked key goes before a malformed body',
   'gates.400-before-404': 'a field that cannot be served goes before an unknown model',
   'gates.404-before-402': 'an unknown model goes before an empty balance',
+  'gates.404-before-403': 'an unknown model goes before one that the key may not call',
+  'gates.403-before-402': 'a model that the key may not call goes before an empty balance',
   'gates.503-before-402': 'a disabled model goes before an empty balance',
   'gates.429-before-402': 'a spent rate limit goes before an empty balance',
   'gates.402-takes-nothing': 'what a balance refuses is not counted as a request of the minute',

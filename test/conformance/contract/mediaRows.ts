@@ -86,6 +86,7 @@ export const mediaRows = {
   'media.402.top-up': 'after a top-up the same key works again',
   'media.403.blocked': 'a blocked key is 403 with a plain envelope',
   'media.403.region': 'a call of a region not served is 403 with a plain envelope: region_not_served',
+  'media.403.model': 'a model that the key may not call is 403 with the same envelope as of text: model_not_allowed',
   'media.404.text-model': 'a model of text is 404 model_not_found on every path of media, and says where it is called',
   'media.model.names': 'a media model is called by every name that models of text have',
   'media.404.model': 'an unknown, retired, uncleared and backendless model are one 404: envelope, model_not_found',

@@ -104,6 +104,15 @@ row('media.403.region', async () => {
   expectAlike(await callAll(caller), 403, envelope('permission_error', 'region_not_served'));
 });
 
+row('media.403.model', async () => {
+  const caller = await aCaller({ allowedModels: ['llama-3.3-70b-instruct'] });
+  const answers = await Promise.all(creations().map(([path, body]) => caller.post(path, body)));
+  for (const { status, body } of answers)
+    expect([status, body]).toEqual([403, envelope('permission_error', 'model_not_allowed', { param: 'model' })]);
+  const allowed = await aCaller({ allowedModels: [MODELS.image] });
+  expect((await allowed.post('/images/generations', anImage({ model: IMAGE_ALIAS }))).status).toBe(200);
+});
+
 row('media.400.json', async () => {
   const caller = await aCaller();
   const bodies: [string | Buffer, Record<string, string>][] = [

@@ -14,6 +14,7 @@ import { setEngines } from '../support/setEngines.ts';
 import { badKey, DOC_URL, envelope, flat, invalid, withoutCode, wrapped } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
+const ALIAS = 'llama-3.3-70b';
 const FREE_MODEL = 'smollm2-1.7b-instruct';
 /** One that no other row calls. */
 const SPARE_MODEL = 'gemma-3-27b-it';
@@ -309,6 +310,28 @@ row('errors.403.blocked.service', async () => {
   }
 });
 
+row('errors.403.model', async () => {
+  const key = await clientOf({ allowedModels: [FREE_MODEL, SPARE_MODEL] });
+  for (const [path, body] of INFERENCE) {
+    const answer = await key.post(path, body);
+    const refusal = envelope('permission_error', 'model_not_allowed', { param: 'model' });
+    expect([path, answer.status, answer.body]).toEqual([path, 403, refusal]);
+    expect(answer.headers.get('x-should-retry')).toBe('false');
+    expect(answer.headers.has('x-ratelimit-limit-requests')).toBe(false);
+  }
+  const { body } = await chatAs(key);
+  expect(body).toMatchObject({
+    error: {
+      message: `This key may not call ${MODEL}, so nothing was run or charged. It may call ${FREE_MODEL} and ${SPARE_MODEL}; ask your administrator for others.`,
+    },
+  });
+  expect((await chatAs(key, { model: FREE_MODEL })).status).toBe(200);
+  const byAlias = await clientOf({ allowedModels: [MODEL] });
+  expect((await chatAs(byAlias, { model: ALIAS })).status).toBe(200);
+  const { body: list } = await byAlias.get('/models');
+  expect((list as { data: unknown[] }).data.length).toBeGreaterThan(1);
+});
+
 row('errors.404.unknown-model', async () => {
   const { status, body } = await chatAs(client, { model: 'no-such-model' });
   expect({ status, body }).toEqual({
@@ -476,6 +499,16 @@ row('gates.400-before-404', async () => {
 
 row('gates.404-before-402', async () => {
   expect(await chatAs(await poor(), { model: 'no-such-model' })).toMatchObject({ status: 404 });
+});
+
+row('gates.404-before-403', async () => {
+  expect(await chatAs(await clientOf({ allowedModels: [MODEL] }), { model: 'no-such-model' })).toMatchObject({
+    status: 404,
+  });
+});
+
+row('gates.403-before-402', async () => {
+  expect(await chatAs(await clientOf({ allowedModels: [SPARE_MODEL] }, {}))).toMatchObject({ status: 403 });
 });
 
 row('gates.429-before-402', async () => {

@@ -80,7 +80,10 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const shards = shardsOf(aShard(redis, standing));
   const holds = new Holds({ ...parts, shards, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
   const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
-  const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
+  const authenticator: Pick<Authenticator, 'authenticate' | 'forget'> = {
+    authenticate: async () => options.authenticate(''),
+    forget: () => {},
+  };
   const admission = {
     holds,
     setBackGeneration: createSetBackGeneration(redis),

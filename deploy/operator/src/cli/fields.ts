@@ -13,6 +13,11 @@ export const verificationId = idOf('ver');
 export const userId = idOf('user');
 export const keyId = idOf('key');
 export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
+/** Ids of models with commas between them. */
+export const modelIds = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.array(modelId).max(100, 'must be 100 models at most'));
 export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
 export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
 /** What people call a thing. */

@@ -66,6 +66,7 @@ it.each([
   ['keys create --workspace ws_a --budget -5', '--budget must not be below zero'],
   ['keys create --workspace ws_a --budget 9007199.254740992', '--budget must be at most 9007199.254740991'],
   ['keys create --workspace ws_a --budget 8999999999', '--budget must be at most 9007199.254740991'],
+  ['keys create --workspace ws_a --models Large', 'must be a model id'],
   ['keys create --workspace ws_a --rpm 0', '--rpm must be from 1 to 1000000000'],
   ['keys create --workspace ws_a --tpm 1000000001', '--tpm must be from 1 to 1000000000'],
   ['keys create --workspace ws_a --rpm 1.5', '--rpm must be a whole number'],

@@ -1,7 +1,9 @@
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { displayName, instantToCome, perMinute, usd, workspaceId } from '../cli/fields.ts';
+import { displayName, instantToCome, modelIds, perMinute, usd, workspaceId } from '../cli/fields.ts';
+import { RefusedError } from '../cli/operatorError.ts';
+import type { Services } from '../stack/createServices.ts';
 
 const DEFAULT_NAME = 'unnamed';
 
@@ -15,6 +17,7 @@ export const createKey = defineCommand({
     rpm: { value: 'N', help: 'requests per minute, 600 if not given' },
     tpm: { value: 'N', help: 'tokens per minute, 1000000 if not given' },
     budget: { value: 'USD', help: 'the most it may ever spend, as in 12.5; no limit if not given' },
+    models: { value: 'ID,ID', help: 'the models that it may call; all if not given' },
     expires: { value: 'DATE', help: 'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z; never if not given' },
   },
   input: z.object({
@@ -23,9 +26,11 @@ export const createKey = defineCommand({
     rpm: perMinute.optional(),
     tpm: perMinute.optional(),
     budget: usd.optional(),
+    models: modelIds.optional(),
     expires: instantToCome.optional(),
   }),
-  async run({ workspace, name, rpm, tpm, budget, expires }, { services }) {
+  async run({ workspace, name, rpm, tpm, budget, models, expires }, { services }) {
+    if (models) await assertInCatalog(models, services);
     const apiKey = generateApiKey();
     const body = {
       key_sha256: toKeySha256(apiKey),
@@ -35,6 +40,7 @@ export const createKey = defineCommand({
       rpm,
       tpm,
       max_budget_nano_usd: budget?.toString(),
+      allowed_models: models,
       expires_at: expires?.toISOString(),
     };
     const { key_id: keyId } = await services.auth.createKey({ body });
@@ -44,3 +50,13 @@ export const createKey = defineCommand({
     };
   },
 });
+
+/** Throws a `RefusedError` for models that the region's catalog does not have. */
+async function assertInCatalog(models: string[], { catalog }: Pick<Services, 'catalog'>): Promise<void> {
+  const ids = new Set((await catalog.getCatalog()).models.map(({ id }) => id));
+  const unknown = models.filter((id) => !ids.has(id));
+  if (unknown.length > 0)
+    throw new RefusedError(
+      `The catalog has no ${unknown.join(', ')}, so no key was made. "models list" lists its models.`,
+    );
+}

@@ -87,6 +87,11 @@ const key = by<GuardFault | SpendFault>((error) => createToKeyError(error, OPTIO
 const usage = by<GuardFault | UsageFault>(createToUsageError(OPTIONS));
 
 const FLOODED = toEdgeError({ kind: 'flood_limit_exceeded', perMinute: 6_000, resetMs: 1_000 });
+const MODEL_NOT_ALLOWED = {
+  kind: 'model_not_allowed',
+  model: 'bge-m3',
+  allowedModels: ['llama-3.3-70b-instruct'],
+} as const;
 const TOO_MANY_LOOK_UPS = { kind: 'look_ups_exceeded', of: 'key', perSecond: 50, retryAfterSeconds: 1 } as const;
 const KEY_LIMITS = {
   limitRequests: 600,
@@ -137,11 +142,13 @@ export const SHARED_RESPONSES = {
     sometimes: ['x-should-retry', ...CALL_HEADERS],
   }),
   InferenceForbidden: toErrorResponse({
-    description: 'The key is blocked by an administrator, or its organization belongs to another region.',
+    description:
+      'The key is blocked by an administrator, may not call the model, or its organization belongs to another region.',
     bodies: ['RegionNotServed', 'ErrorEnvelope'],
     examples: {
       key_blocked: inference({ kind: 'key_blocked' }),
       region_not_served: inference({ kind: 'region_not_served' }),
+      model_not_allowed: inference(MODEL_NOT_ALLOWED),
     },
     always: ['x-should-retry'],
     sometimes: ['x-router-call-id'],
@@ -280,9 +287,14 @@ export const SHARED_RESPONSES = {
     sometimes: ['x-should-retry', ...KEY_LIMIT_HEADERS],
   }),
   MediaForbidden: toErrorResponse({
-    description: 'The key is blocked by an administrator, or its organization belongs to another region.',
+    description:
+      'The key is blocked by an administrator, may not call the model, or its organization belongs to another region.',
     bodies: ['ErrorEnvelope'],
-    examples: { key_blocked: media({ kind: 'key_blocked' }), region_not_served: media({ kind: 'region_not_served' }) },
+    examples: {
+      key_blocked: media({ kind: 'key_blocked' }),
+      region_not_served: media({ kind: 'region_not_served' }),
+      model_not_allowed: media(MODEL_NOT_ALLOWED),
+    },
     always: ['x-should-retry'],
   }),
   MediaInvalid: toErrorResponse({

@@ -41,6 +41,7 @@ export async function findKey(
     rpm: key.rpm,
     tpm: key.tpm,
     maxBudgetNanoUsd: key.maxBudgetNanoUsd?.toString() ?? null,
+    allowedModels: key.allowedModels.length === 0 ? null : key.allowedModels,
     workspace: {
       workspaceId: workspace.workspaceId,
       region: workspace.region,

@@ -17,6 +17,7 @@ const FIELDS = {
   rpm: 'rpm',
   tpm: 'tpm',
   max_budget_nano_usd: 'maxBudgetNanoUsd',
+  allowed_models: 'allowedModels',
   expires_at: 'expiresAt',
   last_four: 'lastFour',
   old_secret_ends_at: 'oldEndsAt',

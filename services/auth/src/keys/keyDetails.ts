@@ -15,6 +15,8 @@ export interface KeyDetails {
   rpm: number;
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;
+  /** Catalog ids. Empty: every model. */
+  allowedModels: string[];
   expiresAt: Date | null;
   /** Of its old secret, if it was ever rotated. */
   oldLastFour: string | null;

@@ -16,6 +16,8 @@ export interface NewKey {
   rpm: number;
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;
+  /** Catalog ids. Empty: every model. */
+  allowedModels: string[];
   expiresAt: Date | null;
 }
 

@@ -6,7 +6,9 @@ import { changeKey } from './changeKey.ts';
 import type { Changer } from './keyAudit.ts';
 
 /** New values of a key's fields. An absent field stays as it is. Null removes a budget or an expiry. */
-export type KeyUpdate = Partial<Pick<ApiKey, 'name' | 'rpm' | 'tpm' | 'maxBudgetNanoUsd' | 'expiresAt'>>;
+export type KeyUpdate = Partial<
+  Pick<ApiKey, 'name' | 'rpm' | 'tpm' | 'maxBudgetNanoUsd' | 'allowedModels' | 'expiresAt'>
+>;
 
 /** Sets fields of a key. An expiry ends its old secret too, if that ended later. Throws `unknown_key` and `key_revoked`. */
 export const updateKey = (db: Db, { keyId, by, update }: { keyId: string; by: Changer; update: KeyUpdate }) =>

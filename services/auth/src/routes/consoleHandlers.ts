@@ -38,10 +38,16 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     createKey: ({ body, caller: by }, res) =>
       changes.createKey({ by, body: { ...body, workspace_id: by.workspaceId } }, res),
     async updateKey({ params: { key_id: keyId }, body, caller: by }, res) {
-      const { max_budget_nano_usd: maxBudgetNanoUsd, expires_at: expiresAt, ...plain } = body;
+      const {
+        max_budget_nano_usd: maxBudgetNanoUsd,
+        allowed_models: allowedModels,
+        expires_at: expiresAt,
+        ...plain
+      } = body;
       const update = {
         ...plain,
         ...(maxBudgetNanoUsd !== undefined && { maxBudgetNanoUsd }),
+        ...(allowedModels !== undefined && { allowedModels: allowedModels ?? [] }),
         ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       };
       return toKeyDetailsBody(await changes.updateKey({ keyId, by, update }, res));

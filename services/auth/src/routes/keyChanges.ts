@@ -28,6 +28,7 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
         rpm: body.rpm,
         tpm: body.tpm,
         maxBudgetNanoUsd: body.max_budget_nano_usd,
+        allowedModels: body.allowed_models ?? [],
         expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
       };
       const { keyId } = await registerKey(db, newKey, { peppers });

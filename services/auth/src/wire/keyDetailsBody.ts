@@ -14,6 +14,7 @@ export function toKeyDetailsBody(key: KeyDetails): Required<KeyDetailsBody> {
     rpm: key.rpm,
     tpm: key.tpm,
     max_budget_nano_usd: key.maxBudgetNanoUsd?.toString() ?? null,
+    allowed_models: key.allowedModels.length === 0 ? null : key.allowedModels,
     expires_at: key.expiresAt?.toISOString() ?? null,
     created_at: key.createdAt.toISOString(),
     old_secret:

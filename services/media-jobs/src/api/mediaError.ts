@@ -8,6 +8,7 @@ import { type AuthErrorOptions, type GuardFault, toMediaGuardError } from '@turn
 import type { MediaBalance, NoForm, UploadTooLarge } from '@turnpike/public-api/errorBodies';
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders, toWholeSeconds } from '@turnpike/public-api/headers';
 import type { JobErrorCode } from '@turnpike/public-api/mediaJob';
+import { toModelNotAllowedError } from '@turnpike/public-api/modelNotAllowed';
 import { findWording, flat, notServed, toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { CallFault, JobFault } from './mediaFault.ts';
@@ -142,6 +143,8 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
       });
     case 'catalog_unavailable':
       return unavailable('service_unavailable', `The model catalog is not loaded yet. ${NOTHING_RAN}`);
+    case 'model_not_allowed':
+      return toModelNotAllowedError(fault);
     case 'account_on_hold':
     case 'billing_not_provisioned':
     case 'spend_cap_reached':

@@ -1,6 +1,7 @@
 import type { GateFault, Shortfall } from '@turnpike/holds/gate/gateFault';
 import type { GuardFault } from '@turnpike/public-api/authFault';
 import type { JobErrorCode } from '@turnpike/public-api/mediaJob';
+import type { ModelNotAllowed } from '@turnpike/public-api/modelNotAllowed';
 import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
 import type { KeyBoundFault, RequestFault } from '@turnpike/request-reading/faults/requestFault';
 
@@ -21,6 +22,7 @@ export type ModelFault =
   /** Unknown, retired, not cleared for the region, or without a backend there. */
   | { kind: 'model_not_found'; textModel?: { id: string; paths: readonly string[] } }
   | { kind: 'model_disabled'; model: string }
+  | ModelNotAllowed
   /** Nothing is run without a price, and nothing is free by having none. */
   | { kind: 'pricing_unavailable'; model: string }
   | { kind: 'catalog_unavailable' };

@@ -24,7 +24,7 @@ export function createImages(dependencies: LookUpDependencies): RequestHandler {
     const { keyId, workspace } = callingKey(res);
     const draft = await dependencies.requests.readImageRequest({ req, res }, keyId);
     try {
-      const asked = resolve(draft, dependencies);
+      const asked = resolve(draft, dependencies, res);
       const { isAsync, responseFormat, model } = asked.request;
       if (!isAsync) await assertInTime(dependencies, { model, keyId, workspaceId: workspace.workspaceId });
       const isHidden = !isAsync && responseFormat === 'b64_json';

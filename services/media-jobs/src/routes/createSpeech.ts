@@ -22,7 +22,7 @@ export function createSpeech(dependencies: CallDependencies): RequestHandler {
   return async (req, res) => {
     const draft = await dependencies.requests.readSpeechRequest({ req, res }, callingKey(res).keyId);
     try {
-      const asked = resolve(draft, dependencies);
+      const asked = resolve(draft, dependencies, res);
       const { digest } = draft;
       if (asked.request.isAsync) {
         sendJob(

@@ -81,7 +81,7 @@ async function answer(
   exchange: Exchange,
   draft: MediaDraft<TranscriptRequest>,
 ): Promise<void> {
-  const asked = resolve(draft, dependencies);
+  const asked = resolve(draft, dependencies, exchange.res);
   const { request } = asked;
   const { digest } = draft;
   const obtained = await claimCall(dependencies, exchange, digest);

@@ -13,7 +13,7 @@ export function createVideo(dependencies: LookUpDependencies): RequestHandler {
     const draft = await dependencies.requests.readVideoRequest({ req, res }, keyId);
     const leaving = abortOnClose(res);
     try {
-      const asked = resolve(draft, dependencies);
+      const asked = resolve(draft, dependencies, res);
       const caller = { keyId, workspaceId: workspace.workspaceId };
       const job = await obtainJob(
         dependencies,

@@ -27,7 +27,7 @@ export interface CallDependencies {
   replicas: ReplicaTurns;
   requests: Requests;
   media: Pick<Media, 'prepareRecording' | 'convertSpeech' | 'copyAudio'>;
-  authenticator: Pick<Authenticator, 'authenticate'>;
+  authenticator: Pick<Authenticator, 'authenticate' | 'assertMayCall'>;
   admission: AdmitMediaDependencies;
   findShortage: Money['findShortage'];
   /** Processor time of decoding uploads that were refused, by key. */
@@ -53,12 +53,14 @@ export interface ResolvedRequest<Request extends MediaRequest> {
   resolved: ResolvedModel;
 }
 
-/** The gate of the model: it is there, and can do what is asked of it. Throws a `ModelFault`, or `invalid_request`. */
+/** The gate of the model: it is there, the key may call it, and it can do what is asked. Throws a `ModelFault`, or `invalid_request`. */
 export function resolve<Request extends MediaRequest>(
   draft: Pick<MediaDraft<Request>, 'model' | 'forModel'>,
-  { catalog, backends }: Pick<CallDependencies, 'catalog' | 'backends'>,
+  { catalog, backends, authenticator }: Pick<CallDependencies, 'catalog' | 'backends' | 'authenticator'>,
+  res: Response,
 ): ResolvedRequest<Request> {
   const resolved = getMediaModel(catalog.current(), draft.model, backends);
+  authenticator.assertMayCall(callingKey(res), resolved.model.id);
   return { request: draft.forModel(resolved.model), resolved };
 }
 
@@ -72,7 +74,11 @@ export async function admit(
   try {
     const admitted = await admitMedia(admission, {
       key: callingKey(res),
-      authenticateAgain: () => authenticator.authenticate(authorization),
+      async authenticateAgain() {
+        const newer = await authenticator.authenticate(authorization);
+        authenticator.assertMayCall(newer, resolved.model.id);
+        return newer;
+      },
       operation: request.operation,
       resolved,
       unitsBound: boundUnits(request, heardSeconds === undefined ? {} : { heardSeconds }),

@@ -36,6 +36,7 @@ const FINAL_FAULTS = new Set([
   'account_on_hold',
   'billing_not_provisioned',
   'invalid_request',
+  'model_not_allowed',
 ]);
 
 /**

@@ -7,6 +7,7 @@ import {
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { type AuthErrorOptions, type GuardFault, toInferenceGuardError } from '@turnpike/public-api/authFault';
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders, toWholeSeconds } from '@turnpike/public-api/headers';
+import { toModelNotAllowedError } from '@turnpike/public-api/modelNotAllowed';
 import {
   envelope,
   failed,
@@ -115,6 +116,8 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
         },
         NEVER_RETRY,
       );
+    case 'model_not_allowed':
+      return toModelNotAllowedError(fault);
     case 'account_on_hold':
     case 'billing_not_provisioned':
     case 'spend_cap_reached':

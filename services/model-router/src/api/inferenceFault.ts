@@ -1,5 +1,6 @@
 import type { GateFault, Shortfall } from '@turnpike/holds/gate/gateFault';
 import type { GuardFault } from '@turnpike/public-api/authFault';
+import type { ModelNotAllowed } from '@turnpike/public-api/modelNotAllowed';
 import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
 import type { KeyBoundFault, RequestFault } from '@turnpike/request-reading/faults/requestFault';
 
@@ -8,7 +9,8 @@ export type ModelFault =
   | { kind: 'unknown_model'; didYouMean: string[]; suggestedModel?: string }
   /** Known here, but no engine of the region is configured for it. */
   | { kind: 'model_without_capacity'; model: string }
-  | { kind: 'model_disabled'; model: string };
+  | { kind: 'model_disabled'; model: string }
+  | ModelNotAllowed;
 
 /** Why gate 4 refuses a call. */
 export type AdmissionFault =

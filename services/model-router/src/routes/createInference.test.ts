@@ -1,11 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createCachingAuthenticator } from '@turnpike/authentication/createCachingAuthenticator';
 import type { KeyPrincipal } from '@turnpike/authentication/keyGuard';
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { type EndedCall, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import type { Recorder } from '@turnpike/holds/call/recordCalls';
 import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
+import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { Settler } from '@turnpike/holds/settler';
 import type { ShardHolds } from '@turnpike/holds/shardHolds';
 import { Spool } from '@turnpike/holds/spool/spool';
@@ -38,6 +40,8 @@ const notAsked = async (): Promise<never> => {
 };
 
 const WITH_IMAGE = { role: 'user', content: [{ type: 'image_url', image_url: 'https://images.example/1' }] };
+const { assertMayCall } = createCachingAuthenticator({ region: 'us', cacheTtlMs: 1, findKey: notAsked });
+
 const noAllowance = { check: () => undefined, take: () => () => undefined };
 
 let opened: OpenedRedis;
@@ -48,6 +52,8 @@ let settler: Settler;
 let holds: ShardHolds;
 let openCalls: OpenCalls;
 let key: KeyRecord;
+/** The record that auth gives. The same unless set. */
+let newerKey: KeyRecord | undefined;
 let server: Server;
 beforeAll(async () => {
   opened = await openTestRedis();
@@ -63,6 +69,7 @@ beforeEach(async () => {
   settler = new Settler({ shardOf: () => holds, pending, recorder, spool, log });
   openCalls = createOpenCalls({ holds: settler, metrics: noMetrics, log });
   key = aKeyRecord();
+  newerKey = undefined;
   await opened.credit(key.workspace.workspaceId, 10n ** 12n);
   await opened.loadKey(key.workspace.workspaceId, key.keyId);
 });
@@ -80,7 +87,7 @@ function serveChat(
   { bodies = createBodyMemory(1_000_000), refusedBodies = noAllowance as KeyAllowance } = {},
 ): Promise<string> {
   const dependencies: InferenceDependencies = {
-    authenticator: { authenticate: async () => key, forget: () => {} },
+    authenticator: { authenticate: async () => newerKey ?? key, forget: () => {}, assertMayCall },
     catalog: { current: () => aCatalog({}), close: async () => {} },
     money: { openCalls, spool },
     fleet: { cacheSaltOf: () => 'salt' },
@@ -206,12 +213,31 @@ it('counts the memory of a body until the engine has finished, though the client
   }
 });
 
+it('refuses a model that a newer record of the key does not allow, and holds nothing', async () => {
+  const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
+  const url = await serveChat({ findEngines: () => [engine.engine] });
+  const { keyId, workspace } = key;
+  key = { ...key, allowedModels: ['small-chat'] };
+  await opened.redis.hset(redisKeys.key(workspace.workspaceId, keyId), 'generation', key.generation + 1);
+  newerKey = { ...key, generation: key.generation + 1, allowedModels: ['other-chat'] };
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
+    const answer = await fetch(`${url}/chat`, { method: 'POST', headers, body });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'model_not_allowed' } }]);
+    expect(await opened.redis.hget(redisKeys.key(workspace.workspaceId, keyId), 'held')).toBe('0');
+  } finally {
+    await engine.close();
+  }
+});
+
 describe('a key of whose bodies too much was refused', () => {
   const good = { model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] };
   const note = 'x'.repeat(500);
   it.each<[string, number, object, Partial<KeyRecord>]>([
     ['as malformed', 400, { ...good, temperature: note }, {}],
     ['for a model that there is not', 404, { ...good, model: 'nobody-has-this', note }, {}],
+    ['for a model that it may not call', 403, { ...good, note }, { allowedModels: ['other-chat'] }],
     ['for something that its model cannot do', 400, { ...good, note, messages: [WITH_IMAGE] }, {}],
     ['for want of credit', 402, { ...good, note, max_tokens: 5 }, { maxBudgetNanoUsd: 0n }],
   ])('%s has no other read until there is more', async (_case, status, refused, limits) => {

@@ -66,7 +66,12 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const reader = { keyId: key.keyId, room };
     const request = await pass(async () => operation.parse(await readBody(req, operation.limits, room)), reader);
     const { model, version } = await pass(
-      async () => resolveModel(request, { catalog, engines: house.engines }),
+      async () =>
+        resolveModel(request, {
+          catalog,
+          engines: house.engines,
+          assertMayCall: (id) => authenticator.assertMayCall(key, id),
+        }),
       reader,
     );
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
@@ -90,7 +95,11 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const callToAdmit = {
       callId,
       key,
-      authenticateAgain: () => authenticator.authenticate(authorization),
+      async authenticateAgain() {
+        const newer = await authenticator.authenticate(authorization);
+        authenticator.assertMayCall(newer, model.id);
+        return newer;
+      },
       request,
       model,
       unknownEventJson: (bound: UsageBound) => toUnknownEventJson(toCall(bound)),
@@ -154,20 +163,23 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
   'auth_unavailable',
 ]);
 
-/** Gate 3: the model, its price version, and whether anything could serve it now. */
+/** Gate 3: the model, whether the key may call it, its price version, and whether anything could serve it now. */
 function resolveModel(
   request: InferenceRequest,
   {
     catalog,
     engines,
+    assertMayCall,
   }: {
     catalog: CatalogFollower<Catalog>;
     engines: Pick<EngineRegistry, 'findEngines' | 'isConfigured' | 'fitWindow'>;
+    assertMayCall: (modelId: string) => void;
   },
 ) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = engines.fitWindow(getModel(current, request.model));
+  assertMayCall(model.id);
   const isServed = (other: PricedModel) =>
     other.state === 'live' && (engines.isConfigured(other) || engines.findEngines(other).length > 0);
   request.checkModel(model, () => current.models.filter(isServed));
