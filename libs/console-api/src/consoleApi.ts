@@ -120,7 +120,7 @@ const keyChangeSchema = z.object({
   user_id: z.string(),
   /** The role of the member at the time. */
   role: z.string(),
-  /** `create`, `update`, `rotate`, `block`, `unblock` or `revoke`. */
+  /** `create`, `update`, `rotate`, `end_old_secret`, `block`, `unblock` or `revoke`. */
   action: z.string(),
   /** The values of the changed fields. Null before a key was created. */
   before: z.unknown(),
@@ -231,6 +231,19 @@ export const keysConsoleApi = defineRoutes('auth', {
       },
     },
   },
+  endOldSecret: {
+    right: 'keys.write',
+    method: 'POST',
+    path: '/console/keys/:key_id/end-old-secret',
+    promise: 'Ends the secret before the last rotation, from the next call on, and nothing else of the key.',
+    params: ofKey,
+    answer: keySchema,
+    faults: {
+      ...UNKNOWN_KEY,
+      no_old_secret: { status: 409, message: 'This key was never rotated: it has one secret.' },
+      ...NOT_TOLD,
+    },
+  },
   blockKey: {
     right: 'keys.write',
     method: 'POST',
@@ -281,7 +294,7 @@ export const keysConsoleApi = defineRoutes('auth', {
     method: 'GET',
     path: '/console/keys/:key_id/headroom',
     promise:
-      'Shows the live spend of a key beside its limits. The gate does not show what is used of the requests and tokens of this minute.',
+      'Shows the live spend of a key, and the requests and tokens that count against its limits per minute now. These become fewer all the time. Calls in progress count with their estimated prompts.',
     params: ofKey,
     answer: z.object({
       key_id: z.string(),
@@ -291,6 +304,9 @@ export const keysConsoleApi = defineRoutes('auth', {
       max_budget_nano_usd: z.nullable(nanoUsd),
       rpm: z.number(),
       tpm: z.number(),
+      /** Null if the gate does not show it. Tokens may exceed their limit. */
+      used_requests: z._default(z.nullable(z.number()), null),
+      used_tokens: z._default(z.nullable(z.number()), null),
     }),
     faults: { ...UNKNOWN_KEY, ...BALANCES_AWAY },
   },

@@ -5,7 +5,9 @@ import {
   createReadCounters,
   findCredit,
   findKeySpend,
+  findUsedRates,
   type Spend,
+  type UsedRates,
 } from './balances/readCounters.ts';
 import { createFindShortage } from './gate/findShortage.ts';
 import { createRaiseGeneration, createSetBackGeneration } from './gate/keyGeneration.ts';
@@ -19,6 +21,7 @@ export interface Counting {
   readCounters(workspaceId: string, after: string): Promise<Counters>;
   findShortage: ReturnType<typeof createFindShortage>;
   findKeySpend(key: { workspaceId: string; keyId: string }): Promise<Spend>;
+  findUsedRates(key: { workspaceId: string; keyId: string; rpm: number; tpm: number }): Promise<UsedRates>;
   findCredit(workspaceId: string): Promise<Credit>;
 }
 
@@ -79,6 +82,7 @@ export function countByShard(
     readCounters: async (workspaceId, after) => (await of(workspaceId)).readCounters(workspaceId, after),
     findShortage: async (key, amount) => (await of(key.workspace.workspaceId)).findShortage(key, amount),
     findKeySpend: async (key) => (await of(key.workspaceId)).findKeySpend(key),
+    findUsedRates: async (key) => (await of(key.workspaceId)).findUsedRates(key),
     findCredit: async (workspaceId) => (await of(workspaceId)).findCredit(workspaceId),
   };
 }
@@ -93,6 +97,7 @@ function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'standin
     readCounters: createReadCounters(shard),
     findShortage: createFindShortage(redis, { standing }),
     findKeySpend: (key) => findKeySpend(shard, absorber, key),
+    findUsedRates: (key) => findUsedRates(shard, key),
     findCredit: (workspaceId) => findCredit(shard, absorber, workspaceId),
   };
 }

@@ -82,6 +82,7 @@ const drained = {
   faults: { engine_not_found: { status: 404, message: 'There is no such engine.' } },
 } as const;
 const ofKey = z.object({ workspace_id: anyId, key_id: anyId });
+const perMinute = z.coerce.number<number>().int().positive();
 
 /** The gate's counters and the fleet of engines. */
 export const modelRouterApi = defineApi('model-router', {
@@ -114,9 +115,14 @@ export const modelRouterApi = defineApi('model-router', {
     callers: ['auth'],
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/keys/:key_id/spend',
-    promise: 'live, for `/v1/svc/key`',
-    params: ofKey,
-    answer: z.object({ spend_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema }),
+    promise: 'live, for `/v1/svc/key`; asked with the limits per minute of the key, also what is used of them',
+    params: ofKey.extend({ rpm: perMinute.optional(), tpm: perMinute.optional() }),
+    answer: z.object({
+      spend_nano_usd: nanoUsdSchema,
+      held_nano_usd: nanoUsdSchema,
+      used_requests: z.number().optional(),
+      used_tokens: z.number().optional(),
+    }),
     answerLimitBytes: 16 * 1024,
   },
   getCredit: {

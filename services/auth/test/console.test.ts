@@ -49,6 +49,7 @@ const {
   createKey,
   updateKey,
   rotateKey,
+  endOldSecret,
   blockKey,
   unblockKey,
   revokeKey,
@@ -342,6 +343,24 @@ it('gives a key a new secret beside the old one, which works for the grace', asy
   expect((await ask(rotateKey, aSecret().body)).body.error).toBe('key_has_two_secrets');
 });
 
+it('ends the old secret of a key at once and keeps the new one, and the router learns of it', async () => {
+  const { workspaceId, keyId, apiKey, ask } = await aChangedKey();
+  expect((await ask(endOldSecret, {})).body.error).toBe('no_old_secret');
+  const { apiKey: newKey, body: secret } = aSecret();
+  await ask(rotateKey, secret);
+  const before = auth.announced.length;
+  const { status, body } = await ask(endOldSecret, {});
+  expect(status).toBe(200);
+  expect(Date.parse(body.old_secret.ends_at)).toBeLessThanOrEqual(Date.now());
+  expect((await verify(auth, newKey)).key).toMatchObject({ keyId });
+  expect((await verify(auth, apiKey)).key).toBeNull();
+  expect(auth.announced.length - before).toBe(1);
+  // An end that was has nothing to change.
+  expect((await ask(endOldSecret, {})).body).toEqual(body);
+  const { changes } = (await call(listKeyChanges, { member: { workspaceId, role: 'owner' } })).body;
+  expect(changes.map(({ action }: { action: string }) => action)).toEqual(['end_old_secret', 'rotate']);
+});
+
 it('ends an old secret with its key once the key ends sooner', async () => {
   const { apiKey, ask } = await aChangedKey();
   await ask(rotateKey, aSecret().body);
@@ -365,6 +384,7 @@ it.each([
 it.each([
   [updateKey, { name: 'Taken' }],
   [rotateKey, aSecret().body],
+  [endOldSecret, {}],
   [blockKey, {}],
   [unblockKey, {}],
   [revokeKey, {}],
@@ -391,7 +411,11 @@ function spendByAddress(amounts: Record<string, object>): void {
 
 it('shows the live spend of a key of the workspace beside its limits, and of no other', async () => {
   const { workspaceId, keyId } = await registerAKey(auth, { max_budget_nano_usd: '7', rpm: 60, tpm: 90_000 });
-  spendByAddress({ [keyId]: { spend_nano_usd: '3', held_nano_usd: '2' } });
+  const asked: string[] = [];
+  auth.answerSpend((req, res) => {
+    asked.push(req.url ?? '');
+    res.end(JSON.stringify({ spend_nano_usd: '3', held_nano_usd: '2', used_requests: 4, used_tokens: 90_001 }));
+  });
   const params = { key_id: keyId };
   expect(await call(getKeyHeadroom, { member: { workspaceId }, params })).toEqual({
     status: 200,
@@ -402,7 +426,16 @@ it('shows the live spend of a key of the workspace beside its limits, and of no 
       max_budget_nano_usd: '7',
       rpm: 60,
       tpm: 90_000,
+      used_requests: 4,
+      used_tokens: 90_001,
     },
+  });
+  expect(asked).toEqual([`/internal/workspaces/${workspaceId}/keys/${keyId}/spend?rpm=60&tpm=90000`]);
+  // Answers as a router of the version before does.
+  spendByAddress({ [keyId]: { spend_nano_usd: '3', held_nano_usd: '2' } });
+  expect((await call(getKeyHeadroom, { member: { workspaceId }, params })).body).toMatchObject({
+    used_requests: null,
+    used_tokens: null,
   });
   const foreign = await call(getKeyHeadroom, { member: { workspaceId: 'ws_other' }, params });
   expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_key']);

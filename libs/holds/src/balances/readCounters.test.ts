@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { v7 as uuidv7 } from 'uuid';
+import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aHold } from '../../test/aHold.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import { createReadCounters, findCredit } from './readCounters.ts';
+import { createReadCounters, findCredit, findUsedRates } from './readCounters.ts';
 
 let opened: OpenedRedis;
 beforeAll(async () => {
@@ -160,4 +162,39 @@ it('findCredit shows what is left before holds, and this month; it has loaded wh
   expect(asked).toEqual([]);
   await findCredit(opened.shard, absorber, 'nobody');
   expect(asked).toEqual([['nobody', undefined, new Date(hold.admittedAtMs).toISOString().slice(0, 7)]]);
+});
+
+/** Limits of which no test sees a refill of one request or token within its time. */
+const SLOW = { rpm: 1, tpm: 30 };
+
+it.each([
+  ['one call of an estimate of 10 tokens', SLOW, [10], { requests: 1, tokens: 10 }],
+  ['as many requests as there are', { rpm: 3, tpm: 30 }, [1, 1, 1, 1], { requests: 3, tokens: 3 }],
+  ['more tokens than there are', { rpm: 3, tpm: 30 }, [20, 50], { requests: 2, tokens: 70 }],
+  ['nothing', SLOW, [], { requests: 0, tokens: 0 }],
+])('shows what the gate has left of the limits per minute: %s', async (_case, rates, estimates, used) => {
+  const key = await aFundedKey(opened, 10n ** 12n, rates);
+  const admit = (estimatedPromptTokens: number) =>
+    aShardHolds(opened).admit({
+      callId: uuidv7(),
+      key,
+      holdNanoUsd: 1n,
+      estimatedPromptTokens,
+      unknownEventJson: '{}',
+    });
+  for (const estimate of estimates) await admit(estimate);
+  const { workspaceId } = key.workspace;
+  const found = await findUsedRates(opened, { workspaceId, keyId: key.keyId, ...rates });
+  // Up to 3 requests and 30 tokens come back each minute.
+  expect(used.requests - found.requests).toBeGreaterThanOrEqual(0);
+  expect(used.requests - found.requests).toBeLessThanOrEqual(1);
+  expect(used.tokens - found.tokens).toBeGreaterThanOrEqual(0);
+  expect(used.tokens - found.tokens).toBeLessThanOrEqual(15);
+});
+
+it('counts stamps of a clock that was set back since as never used', async () => {
+  const [workspaceId, keyId] = ['ws_back', 'key_back'];
+  const later = `${(Date.now() + 120_000) * 1_000}`;
+  await opened.redis.hset(redisKeys.rates(workspaceId, keyId), { level: '-5', at: later, arrival: later });
+  expect(await findUsedRates(opened, { workspaceId, keyId, rpm: 10, tpm: 10 })).toEqual({ requests: 0, tokens: 0 });
 });

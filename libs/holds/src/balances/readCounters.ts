@@ -183,6 +183,35 @@ export async function findKeySpend(
   return read();
 }
 
+const WINDOW_US = 60_000_000;
+/** A stamp further ahead is of a clock that was set back since. `admit.lua` has the same bound. */
+const AHEAD_US = 1_000_000;
+
+/** Requests and tokens that count against the limits per minute of a key now. Both become fewer all the time. */
+export interface UsedRates {
+  requests: number;
+  tokens: number;
+}
+
+/** Reads the use of a key's limits per minute as `admit.lua` counts it. Tokens may exceed their limit. */
+export async function findUsedRates(
+  { redis }: Pick<Shard, 'redis'>,
+  { workspaceId, keyId, rpm, tpm }: { workspaceId: string; keyId: string; rpm: number; tpm: number },
+): Promise<UsedRates> {
+  const [[seconds, micros], [level, at, arrival]] = await Promise.all([
+    redis.time(),
+    redis.hmget(redisKeys.rates(workspaceId, keyId), 'level', 'at', 'arrival'),
+  ]);
+  const nowUs = Number(seconds) * 1_000_000 + Number(micros);
+  const usedUs = Math.max(Number(arrival ?? 0) - nowUs, 0);
+  const ageUs = nowUs - Number(at ?? 0);
+  const refilled = Number(level ?? tpm) + (Math.max(ageUs, 0) * tpm) / WINDOW_US;
+  return {
+    requests: usedUs > WINDOW_US + AHEAD_US ? 0 : Math.max(Math.ceil((usedUs * rpm) / WINDOW_US - 0.000_001), 0),
+    tokens: ageUs < -AHEAD_US ? 0 : Math.ceil(Math.max(tpm - refilled, 0)),
+  };
+}
+
 /** A workspace's balance. `creditNanoUsd` is what is left before holds, and may be negative; `month` is this one by Redis' clock. */
 export interface Credit {
   creditNanoUsd: NanoUsd;

@@ -60,9 +60,9 @@ export async function rotateKey(
  */
 export async function endOldSecret(
   db: Db,
-  { keyId, now }: { keyId: string; now: Date },
+  { keyId, by, now }: { keyId: string; by: Changer; now: Date },
 ): Promise<{ key: KeyDetails; generation: KeyGeneration }> {
-  return changeKey(db, { keyId, by: 'operator', action: 'end_old_secret' }, async ({ oldEndsAt }) => {
+  return changeKey(db, { keyId, by, action: 'end_old_secret' }, async ({ oldEndsAt }) => {
     if (oldEndsAt === null) throw new ApiError<AuthServiceFault>({ kind: 'no_old_secret' });
     return oldEndsAt > now ? { oldEndsAt: now } : {};
   });

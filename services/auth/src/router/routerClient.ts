@@ -16,8 +16,13 @@ const ANNOUNCED_AT_ONCE = 32;
 const ANNOUNCING_MS = 8_000;
 
 export interface RouterClient {
-  /** Returns a key's live spend. Throws a `router_…` fault without a usable answer in time. */
-  getKeySpend: ReadOfKey<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }>;
+  /** Returns a key's live spend, and what is used of its rates. Throws a `router_…` fault without a usable answer in time. */
+  getKeySpend: ReadOfKey<{
+    spentNanoUsd: NanoUsd;
+    heldNanoUsd: NanoUsd;
+    usedRequests: number | undefined;
+    usedTokens: number | undefined;
+  }>;
   /** Returns the live balance of a key's workspace. Throws a `router_…` fault without a usable answer in time. */
   getCredit: ReadOfKey<{ creditNanoUsd: NanoUsd; heldNanoUsd: NanoUsd; monthSpentNanoUsd: NanoUsd }>;
   /**
@@ -50,10 +55,15 @@ export function createRouterClient({ timeoutMs = 1_000, ...options }: RouterClie
     });
 
   return {
-    async getKeySpend({ workspaceId, keyId }, { traceparent }) {
-      const params = { workspace_id: workspaceId, key_id: keyId };
+    async getKeySpend({ workspaceId, keyId, rates }, { traceparent }) {
+      const params = { workspace_id: workspaceId, key_id: keyId, ...rates };
       const spend = await asking.getKeySpend({ params, traceparent }).catch(refuse);
-      return { spentNanoUsd: spend.spend_nano_usd, heldNanoUsd: spend.held_nano_usd };
+      return {
+        spentNanoUsd: spend.spend_nano_usd,
+        heldNanoUsd: spend.held_nano_usd,
+        usedRequests: spend.used_requests,
+        usedTokens: spend.used_tokens,
+      };
     },
     async getCredit({ workspaceId }, { traceparent }) {
       const credit = await asking.getCredit({ params: { workspace_id: workspaceId }, traceparent }).catch(refuse);

@@ -5,6 +5,8 @@ import type { AuthServiceFault } from '../api/authServiceError.ts';
 interface KeyAddress {
   workspaceId: string;
   keyId: string;
+  /** The limits per minute, if the use of them is asked too. */
+  rates?: { rpm: number; tpm: number };
 }
 
 /** A question to the router about a key. It goes on with the trace of `span`. */

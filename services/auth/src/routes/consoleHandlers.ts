@@ -56,6 +56,8 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
       const { key, isGateTold } = await changes.rotateKey({ keyId, by, body }, res);
       return { key: toKeyDetailsBody(key), gate_told: isGateTold };
     },
+    endOldSecret: async ({ params: { key_id: keyId }, caller: by }, res) =>
+      toKeyDetailsBody(await changes.endOldSecret({ keyId, by }, res)),
     blockKey: changeStatus('block'),
     unblockKey: changeStatus('unblock'),
     revokeKey: changeStatus('revoke'),
@@ -75,7 +77,7 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     async getKeyHeadroom({ params, caller }, res) {
       const { keyId, workspaceId, maxBudgetNanoUsd, rpm, tpm } = await getKeyDetails(db, params.key_id);
       if (workspaceId !== caller.workspaceId) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
-      const spend = await getKeySpend({ workspaceId, keyId }, spanOf(res)).catch(refuse);
+      const spend = await getKeySpend({ workspaceId, keyId, rates: { rpm, tpm } }, spanOf(res)).catch(refuse);
       return {
         key_id: keyId,
         spend_nano_usd: String(spend.spentNanoUsd),
@@ -83,6 +85,8 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
         max_budget_nano_usd: maxBudgetNanoUsd?.toString() ?? null,
         rpm,
         tpm,
+        used_requests: spend.usedRequests ?? null,
+        used_tokens: spend.usedTokens ?? null,
       };
     },
     async getCredit({ caller: { workspaceId } }, res) {

@@ -6,7 +6,7 @@ import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
 import type { Changer } from '../keys/keyAudit.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
-import { rotateKey } from '../keys/rotateKey.ts';
+import { endOldSecret, rotateKey } from '../keys/rotateKey.ts';
 import { type KeyUpdate, updateKey } from '../keys/updateKey.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
 
@@ -17,7 +17,6 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
   const tell = (generation: KeyGeneration, res: Response) =>
     router.announceGenerations([generation], toRequestLog(log, res));
   return {
-    tell,
     createKey: changing(async ({ by, body }: { by: Changer; body: BodyOf<'createKey'> }, res) => {
       const newKey = {
         by,
@@ -49,6 +48,12 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
       toChangeLog(log, res).info({ keyId, workspaceId, status }, 'key status set');
       await tell(generation, res);
       return { key_id: keyId, status };
+    }),
+    endOldSecret: changing(async ({ keyId, by }: { keyId: string; by: Changer }, res) => {
+      const { key, generation } = await endOldSecret(db, { keyId, by, now: new Date() });
+      toChangeLog(log, res).info({ keyId, workspaceId: key.workspaceId }, 'old secret ended');
+      await tell(generation, res);
+      return key;
     }),
     // A rotation is not repeated, as the first new secret would then be the old one. So the answer says whether the router was told.
     rotateKey: changing(async ({ keyId, by, body }: { keyId: string; by: Changer; body: BodyOf<'rotateKey'> }, res) => {

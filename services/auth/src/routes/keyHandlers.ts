@@ -1,4 +1,3 @@
-import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { authApi } from '@turnpike/internal-api/auth';
 import type { KeyRecord, KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
@@ -6,7 +5,6 @@ import type { Response } from 'express';
 import type { StatusChange } from '../keys/changeKeyStatus.ts';
 import { findKey } from '../keys/findKey.ts';
 import { getKeyDetails, type KeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
-import { endOldSecret } from '../keys/rotateKey.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
 import { getWorkspace } from '../workspaces/readWorkspaces.ts';
@@ -29,7 +27,7 @@ type KeyHandlers = Pick<
 
 /** Answers what the fleet asks about keys, and does what the operator wants of them. */
 export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandlers {
-  const { log, db, verdictDb, peppers, changing } = dependencies;
+  const { db, verdictDb, peppers } = dependencies;
   const changes = createKeyChanges(dependencies);
   const changeStatus =
     (change: StatusChange) =>
@@ -56,12 +54,8 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
         gate_told: isGateTold,
       };
     },
-    endOldSecret: changing(async ({ params: { key_id: keyId } }, res) => {
-      const { key, generation } = await endOldSecret(db, { keyId, now: new Date() });
-      toChangeLog(log, res).info({ keyId, workspaceId: key.workspaceId }, 'old secret ended');
-      await changes.tell(generation, res);
-      return toKeyDetailsBody(key);
-    }),
+    endOldSecret: async ({ params: { key_id: keyId } }, res) =>
+      toKeyDetailsBody(await changes.endOldSecret({ keyId, by: 'operator' }, res)),
     revokeKey: changeStatus('revoke'),
     blockKey: changeStatus('block'),
     unblockKey: changeStatus('unblock'),

@@ -8,7 +8,7 @@ import type { Money } from '../money/openMoney.ts';
 
 export type BalanceHandlerDependencies = Pick<
   Money,
-  'absorber' | 'readCounters' | 'findKeySpend' | 'findCredit' | 'raiseGeneration'
+  'absorber' | 'readCounters' | 'findKeySpend' | 'findUsedRates' | 'findCredit' | 'raiseGeneration'
 >;
 
 type BalanceHandlers = Pick<
@@ -19,9 +19,16 @@ type BalanceHandlers = Pick<
 /** What the gate counts, and what it is told of changes. */
 export function createBalanceHandlers(dependencies: BalanceHandlerDependencies): BalanceHandlers {
   return {
-    async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId } }) {
-      const { spentNanoUsd, heldNanoUsd } = await dependencies.findKeySpend({ workspaceId, keyId });
-      return { spend_nano_usd: spentNanoUsd.toString(), held_nano_usd: heldNanoUsd.toString() };
+    async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId, rpm, tpm } }) {
+      const [{ spentNanoUsd, heldNanoUsd }, used] = await Promise.all([
+        dependencies.findKeySpend({ workspaceId, keyId }),
+        rpm !== undefined && tpm !== undefined && dependencies.findUsedRates({ workspaceId, keyId, rpm, tpm }),
+      ]);
+      return {
+        spend_nano_usd: spentNanoUsd.toString(),
+        held_nano_usd: heldNanoUsd.toString(),
+        ...(used && { used_requests: used.requests, used_tokens: used.tokens }),
+      };
     },
     async getCredit({ params: { workspace_id: workspaceId } }) {
       const { creditNanoUsd, heldNanoUsd, monthSpentNanoUsd } = await dependencies.findCredit(workspaceId);
