@@ -9,7 +9,11 @@ import { gzipSync } from 'node:zlib';
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
 /** The code that the pages are made from, in the repository. */
-const SOURCES = ['dashboard', 'libs/console-api/src', 'libs/config/src', 'libs/api-keys/src', 'pnpm-lock.yaml'];
+const SOURCES = [
+  'dashboard',
+  ...['api-keys', 'config', 'console-api', 'money', 'public-api'].map((lib) => `libs/${lib}/src`),
+  'pnpm-lock.yaml',
+];
 const NOT_READ = new Set(['node_modules', 'dist', 'test', 'pictures']);
 const DIST = join(HERE, 'dist');
 const STAMP_FILE = '.stamp';

@@ -59,12 +59,14 @@ export const invitationsQuery = (organizationId: string) =>
     queryKey: ['invitations', organizationId],
     queryFn: () => callRoute(routes.listInvitations, { params: { organization_id: organizationId } }),
   });
-const regionsQuery = queryOptions({ queryKey: ['regions'], queryFn: () => callRoute(routes.listRegions) });
+export const regionsQuery = queryOptions({ queryKey: ['regions'], queryFn: () => callRoute(routes.listRegions) });
 export const workspacesQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['workspaces', organizationId],
     queryFn: () => callRoute(routes.listWorkspaces, { params: { organization_id: organizationId } }),
   });
+
+export const REGION_NAMES: Record<Region, string> = { us: 'United States', eu: 'European Union' };
 
 /** A workspace with what its pages need: the hosts of its region, and the role of the user. */
 export interface Workspace {

@@ -6,6 +6,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
+import { REGIONS, type Region } from '@turnpike/config/region';
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
 import * as z from 'zod/mini';
 import { Shell } from './shell/Shell.tsx';
@@ -49,6 +50,16 @@ const refusedCalls = createRoute({
   getParentRoute: () => root,
   path: PAGES.refusedCalls,
   component: lazyRouteComponent(() => import('./pages/RefusedCalls.tsx'), 'RefusedCalls'),
+});
+
+const models = createRoute({
+  getParentRoute: () => root,
+  path: PAGES.models,
+  validateSearch: ({ region }): { region?: Region | undefined } => {
+    const known = REGIONS.find((name) => name === region);
+    return known ? { region: known } : {};
+  },
+  component: lazyRouteComponent(() => import('./pages/Models.tsx'), 'Models'),
 });
 
 /** The pages of a signed-in user. */
@@ -110,6 +121,7 @@ export const router = createRouter({
     stepUp,
     invitation,
     refusedCalls,
+    models,
     shell.addChildren([
       sessions,
       organizations,

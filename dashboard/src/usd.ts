@@ -35,11 +35,15 @@ export function formatUsd(nano: bigint): string {
   return nano < 0n ? `−${shown}` : shown;
 }
 
-/** Writes nano-dollars in decimal dollars with all their digits, and at least with cents: `12.50`. */
-export function toExactUsd(nano: bigint): string {
-  const size = nano < 0n ? -nano : nano;
-  const digits = (size % NANO_PER_USD).toString().padStart(NANO_DIGITS, '0').replace(/0+$/, '');
-  return `${nano < 0n ? '-' : ''}${size / NANO_PER_USD}.${digits.padEnd(CENT_DIGITS, '0')}`;
+/**
+ * Writes an amount in decimal dollars with all its digits, and at least with cents: `12.50`. The amount is in nano-dollars, or counts
+ * 10^-`digits` dollars.
+ */
+export function toExactUsd(amount: bigint, digits = NANO_DIGITS): string {
+  const unit = 10n ** BigInt(digits);
+  const size = amount < 0n ? -amount : amount;
+  const fraction = (size % unit).toString().padStart(digits, '0').replace(/0+$/, '');
+  return `${amount < 0n ? '-' : ''}${size / unit}.${fraction.padEnd(CENT_DIGITS, '0')}`;
 }
 
 /** Writes a decimal text of nano-dollars as an amount in dollars with all its digits: `-$0.0000000004`. */

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
 import { aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
 import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/auth/test/startAuth.ts';
+import { startConsoleRoutes as startCatalog } from '../../services/catalog/test/startConsoleRoutes.ts';
 import { fleet as globalFleet } from '../../services/control-plane/test/startAccount.ts';
 import { startConsole } from '../../services/edge/test/startConsole.ts';
 import { aPartition, openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
@@ -15,10 +16,11 @@ interface OpenWorkspace {
   path: string;
 }
 
-/** The dashboard with what its pages call in region us: the console host, auth and the ledger. */
+/** The dashboard with what its pages call in region us: the console host, auth, the catalog and the ledger. */
 export interface RegionalDashboard extends Dashboard {
   auth: TestAuth;
   ledger: TestLedger;
+  catalog: Awaited<ReturnType<typeof startCatalog>>;
   /** Sets what the region's gate knows of money, in nano-dollars. */
   setCredit(amounts: Record<string, string>): void;
   /** Records a call of now with this charge. */
@@ -34,6 +36,7 @@ export interface RegionalDashboard extends Dashboard {
 export async function startRegionalDashboard(): Promise<RegionalDashboard> {
   const auth = await startAuth();
   const ledger = await openTestLedger();
+  const catalog = await startCatalog(regionFleet.publicKeys);
   const service = await startTestService(ledger, {
     authUrl: auth.internalUrl,
     usageQueryTimeoutMs: 20_000,
@@ -56,8 +59,11 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
   const host = await startConsole({
     port: consolePort,
     allowedOrigin: `http://localhost:${port}`,
-    // No page reads jobs yet.
-    urls: { auth: auth.internalUrl, 'usage-ledger': service.internalUrl },
+    urls: {
+      auth: auth.internalUrl,
+      catalog: catalog.url,
+      'usage-ledger': service.internalUrl,
+    },
     publicKeys: [...regionFleet.publicKeys, ...globalFleet.publicKeys],
     signingKey: regionFleet.keyOf('edge'),
   });
@@ -91,6 +97,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     ...dashboard,
     auth,
     ledger,
+    catalog,
     setCredit: (amounts) => auth.answerSpend((_req, res) => void res.end(JSON.stringify(amounts))),
     spend: ({ nanoUsd: chargeNanoUsd, ...owner }) =>
       aPartition(ledger.db).deliver([
@@ -113,6 +120,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
       await dashboard.stop();
       host.stop();
       await service.close();
+      await catalog.close();
       await ledger.close();
       await auth.stop();
     },

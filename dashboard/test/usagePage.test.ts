@@ -142,7 +142,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
     await page.getByText('No call began in this range').waitFor();
     await page.route('**/console/**', (route) => route.abort());
     await page.goto(`${path}/usage`);
-    await page.getByText('The region of this workspace does not answer').waitFor();
+    await page.getByText('The region does not answer').waitFor();
     await page.unroute('**/console/**');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('No call began in this range').waitFor();

@@ -237,7 +237,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
     await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Laptop' });
     await page.route('**/console/**', (route) => route.abort());
     await page.goto(`${path}/keys`);
-    await page.getByText('The region of this workspace does not answer').waitFor();
+    await page.getByText('The region does not answer').waitFor();
     await goTo(page, 'Members');
     await page.unroute('**/console/**');
     await page.getByRole('navigation').getByRole('link', { name: 'Production' }).click();
@@ -286,7 +286,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
     await page.getByRole('button', { name: 'I have copied it' }).click();
     await page.route('**/console/**', (route) => route.abort());
     await page.goto(`${path}/keys`);
-    await page.getByText('The region of this workspace does not answer').waitFor();
+    await page.getByText('The region does not answer').waitFor();
     await check(page, 'keys-region-away');
   });
 

@@ -7,6 +7,8 @@ import { hasRight } from '@turnpike/console-api/roles';
 import { type ReactNode, useEffect, useState } from 'react';
 import type * as z from 'zod/mini';
 import { creditQuery, spendRateQuery, useKeys } from '../console.ts';
+import { CHAT_CALLS, LANGUAGES, type Language } from '../models/firstCall.ts';
+import { listChatModels, modelsQuery } from '../models/readModels.ts';
 import { Snippet } from '../shell/Snippet.tsx';
 import { Loaded, Page, Usd } from '../shell/states.tsx';
 import { useNewSecret, useWorkspace } from '../shell/workspace.tsx';
@@ -109,14 +111,13 @@ const Amount = ({ nano }: { nano: bigint }) => (
   </Text>
 );
 
-const LANGUAGES = ['curl', 'Python', 'Node'] as const;
-type Language = (typeof LANGUAGES)[number];
-
 /** A first call of the API, with the secret of a key that was created just now, or a placeholder. */
 function FirstCall() {
   const workspace = useWorkspace();
   const { organizationId, workspaceId, baseUrl } = workspace;
   const query = useKeys(workspace);
+  const models = useQuery(modelsQuery(workspace.consoleUrl));
+  const [cheapest] = listChatModels(models.data ?? []);
   const [secret, setSecret] = useNewSecret();
   const [chosen, setChosen] = useState('');
   const [language, setLanguage] = useState<Language>('curl');
@@ -167,11 +168,18 @@ function FirstCall() {
                 />
                 <Snippet
                   label="First call"
-                  text={SNIPPETS[language]({ baseUrl, secret: secret ?? `sk-...${key.last_four}` })}
+                  text={CHAT_CALLS[language]({
+                    baseUrl,
+                    secret: secret ?? `sk-...${key.last_four}`,
+                    model: cheapest?.id ?? '<id of a model>',
+                  })}
                 />
                 <Text size="sm" c="dimmed">
-                  The first part lists the models of this region, the second asks one of them. Call the API from
-                  servers: browsers cannot.
+                  The first part lists the models of this region, the second asks one of them.{' '}
+                  <Link to={PAGES.models} search={{ region: workspace.region }} className="link">
+                    Compare their prices
+                  </Link>
+                  . Call the API from servers: browsers cannot.
                 </Text>
               </>
             );
@@ -181,30 +189,3 @@ function FirstCall() {
     </Paper>
   );
 }
-
-const SNIPPETS: Record<Language, (call: { baseUrl: string; secret: string }) => string> = {
-  curl: ({ baseUrl, secret }) => `curl ${baseUrl}/models -H "Authorization: Bearer ${secret}"
-
-curl ${baseUrl}/chat/completions \\
-  -H "Authorization: Bearer ${secret}" -H "Content-Type: application/json" \\
-  -d '{"model": "<id of a model>", "messages": [{"role": "user", "content": "Hello"}]}'`,
-  Python: ({ baseUrl, secret }) => `from openai import OpenAI
-
-client = OpenAI(base_url="${baseUrl}", api_key="${secret}")
-print([model.id for model in client.models.list()])
-
-answer = client.chat.completions.create(
-    model="<id of a model>", messages=[{"role": "user", "content": "Hello"}]
-)
-print(answer.choices[0].message.content)`,
-  Node: ({ baseUrl, secret }) => `import OpenAI from 'openai';
-
-const client = new OpenAI({ baseURL: '${baseUrl}', apiKey: '${secret}' });
-for await (const { id } of client.models.list()) console.log(id);
-
-const answer = await client.chat.completions.create({
-  model: '<id of a model>',
-  messages: [{ role: 'user', content: 'Hello' }],
-});
-console.log(answer.choices[0].message.content);`,
-};

@@ -6,6 +6,7 @@ import { PAGES } from '@turnpike/console-api/pages';
 import type { ReactNode } from 'react';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
+import { Facts } from '../shell/Facts.tsx';
 import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
@@ -129,20 +130,6 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
         {children}
       </Stack>
     </Paper>
-  );
-}
-
-/** Facts about one thing, each under its name. */
-function Facts({ facts }: { facts: Record<string, ReactNode> }) {
-  return (
-    <dl className="facts">
-      {Object.entries(facts).map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }
 

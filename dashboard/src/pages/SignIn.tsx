@@ -37,6 +37,11 @@ export function SignIn() {
           </Link>
         </Text>
       )}
+      {token === '' && (
+        <Link to={PAGES.models} className="link">
+          See models and prices
+        </Link>
+      )}
       {token === '' ? <SignInForm onSignedIn={enter} /> : <ByLink key={token} token={token} />}
     </PublicPage>
   );

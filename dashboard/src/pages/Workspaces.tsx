@@ -7,7 +7,7 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import * as z from 'zod/mini';
-import { organizationQuery, routes, workspacesQuery } from '../account.ts';
+import { organizationQuery, REGION_NAMES, routes, workspacesQuery } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
 import { FormDialog } from '../shell/dialogs.tsx';
 import { Loaded, Moment, Name, Page, Usd } from '../shell/states.tsx';
@@ -20,7 +20,6 @@ const STATUS_NAMES: Record<Changed['status'], string> = {
   on_hold: 'On hold: every call is refused.',
   not_provisioned: 'Without credit so far: calls that cost are refused.',
 };
-const REGION_NAMES: Record<Region, string> = { us: 'United States', eu: 'European Union' };
 
 /** The workspaces of an organization: for each region the workspace, or a button that creates it. */
 export function Workspaces() {

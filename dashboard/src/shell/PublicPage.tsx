@@ -4,9 +4,17 @@ import { ColorScheme } from './ColorScheme.tsx';
 import { Page } from './states.tsx';
 
 /** A page without navigation, for those who may not be signed in. */
-export function PublicPage({ title, children }: { title: string; children: ReactNode }) {
+export function PublicPage({
+  title,
+  isWide = false,
+  children,
+}: {
+  title: string;
+  isWide?: boolean;
+  children: ReactNode;
+}) {
   return (
-    <main className="public">
+    <main className={isWide ? 'public public-wide' : 'public'}>
       <Group justify="space-between" mb="md">
         <span className="shell-brand">Turnpike</span>
         <ColorScheme />

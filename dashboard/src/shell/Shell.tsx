@@ -30,6 +30,7 @@ export function Shell() {
             Organizations
           </Link>
           <Link to={PAGES.sessions}>Sessions</Link>
+          <Link to={PAGES.models}>Models</Link>
         </nav>
         <div className="shell-user">
           {user.data && (

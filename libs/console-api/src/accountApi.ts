@@ -499,7 +499,7 @@ export const accountApi = defineRoutes({
     },
   },
   listRegions: {
-    access: { of: 'session' },
+    access: { of: 'anyone' },
     method: 'GET',
     path: '/account/regions',
     promise: 'Lists the regions with the console host of each and the base address of its API.',

@@ -1,7 +1,7 @@
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
 import type { AccountRoute } from './accountApi.ts';
-import type { ConsoleRoute } from './consoleApi.ts';
+import type { AnyConsoleRoute } from './consoleApi.ts';
 
 /** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable`. */
 export class Refused extends Error {
@@ -27,10 +27,10 @@ type Question<R> = Given<R, 'params'> & Given<R, 'body'>;
 /** None for a route without parameters and body. */
 export type Arguments<R> = unknown extends Question<R> ? [] : [question: Question<R>];
 
-/** A console host, with a token for it. */
+/** A console host, with a token for its routes that are not public. */
 export interface ConsoleHost {
   url: string;
-  token: string;
+  token?: string;
 }
 
 /**
@@ -41,7 +41,7 @@ export const callRoute = <const R extends AccountRoute>(route: R, ...[question]:
   send(route, question ?? {});
 
 /** Calls a route of a console host as `callRoute` does, with the token in place of cookies. */
-export const callHost = <const R extends ConsoleRoute>(host: ConsoleHost, route: R, ...[question]: Arguments<R>) =>
+export const callHost = <const R extends AnyConsoleRoute>(host: ConsoleHost, route: R, ...[question]: Arguments<R>) =>
   send(route, question ?? {}, host);
 
 async function send<const R extends ApiRoute>(
@@ -54,7 +54,7 @@ async function send<const R extends ApiRoute>(
     method: route.method,
     credentials: 'same-origin',
     headers: {
-      ...(host && { authorization: `Bearer ${host.token}` }),
+      ...(host?.token !== undefined && { authorization: `Bearer ${host.token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -92,5 +92,5 @@ const wordsOf = (name: string, hint: string) => ({
 });
 const WORDS = {
   account: wordsOf('The account layer', 'Check your connection, then try again.'),
-  region: wordsOf('The region of this workspace', 'Its pages wait for it, the others go on. Try again.'),
+  region: wordsOf('The region', 'Its pages wait for it, the others go on. Try again.'),
 };

@@ -9,6 +9,8 @@ export const PAGES = {
   invitation: '/invitation',
   /** The page that `doc_url` of a refused call names. */
   refusedCalls: '/help/refused-calls',
+  /** The models of each region with their prices. */
+  models: '/models',
   sessions: '/sessions',
   organizations: '/organizations',
   members: '/organizations/$organizationId/members',
