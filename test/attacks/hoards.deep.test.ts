@@ -1,6 +1,6 @@
 // One file, as these share one stack.
-import { testBodies } from './hoards/bodies.ts';
 import './hoards/streams.ts';
 import './hoards/media.ts';
-
-testBodies({ rounds: 40 });
+import './hoards/lookUps.ts';
+import './hoards/imageFetches.ts';
+import './hoards/bodies.ts';

@@ -9,6 +9,8 @@ import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
 const MIB = 1_048_576;
+const ROUNDS = 40;
+const allServed = new Array(ROUNDS).fill(200);
 
 const sockets: Socket[] = [];
 afterEach(() => {
@@ -41,10 +43,10 @@ function manyMembers(toKey: (index: number) => string): string {
   return objects.map((members) => `{${members.join()}}`).join();
 }
 
-/** The answers to so many calls of another key, one after the other. */
-async function chatOn({ apiKey }: Account, rounds: number): Promise<number[]> {
+/** Returns the status of each of `ROUNDS` calls of another key, one after the other. */
+async function chatOn({ apiKey }: Account): Promise<number[]> {
   const statuses: number[] = [];
-  for (let round = 0; round < rounds; round += 1)
+  for (let round = 0; round < ROUNDS; round += 1)
     statuses.push((await post(apiKey, aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}'))).status);
   return statuses;
 }
@@ -130,53 +132,48 @@ function beginUpload(apiKey: string, bytes: number): Socket {
   return socket;
 }
 
-/** Registers the tests, in which another key makes so many calls. */
-export function testBodies({ rounds }: { rounds: number }): void {
-  const allServed = new Array(rounds).fill(200);
+it('says of each hostile body what is wrong with it, and which field', async () => {
+  const { apiKey } = await makeAccount(stack);
+  for (const [name, body, param] of HOSTILE) {
+    const { status, error } = await post(apiKey, body);
+    expect({ name, status, param: error?.param }).toEqual({ name, status: 400, param });
+  }
+});
 
-  it('says of each hostile body what is wrong with it, and which field', async () => {
-    const { apiKey } = await makeAccount(stack);
-    for (const [name, body, param] of HOSTILE) {
-      const { status, error } = await post(apiKey, body);
-      expect({ name, status, param: error?.param }).toEqual({ name, status: 400, param });
+it('six hostile bodies at a time keep no other key from being served', async () => {
+  const hostile = await makeAccount(stack);
+  const other = await makeAccount(stack);
+  let isOver = false;
+  const refused: number[] = [];
+  const attack = Array.from({ length: 6 }, async (_, index) => {
+    for (let round = index; !isOver; round += 1) {
+      const [, body = ''] = HOSTILE[round % HOSTILE.length] ?? [];
+      refused.push((await post(hostile.apiKey, body)).status);
     }
   });
+  const served = await chatOn(other);
+  isOver = true;
+  await Promise.all(attack);
+  expect(served).toEqual(allServed);
+  expect(refused.filter((status) => status !== 400 && status !== 429)).toEqual([]);
+});
 
-  it('six hostile bodies at a time keep no other key from being served', async () => {
-    const hostile = await makeAccount(stack);
-    const other = await makeAccount(stack);
-    let isOver = false;
-    const refused: number[] = [];
-    const attack = Array.from({ length: 6 }, async (_, index) => {
-      for (let round = index; !isOver; round += 1) {
-        const [, body = ''] = HOSTILE[round % HOSTILE.length] ?? [];
-        refused.push((await post(hostile.apiKey, body)).status);
-      }
-    });
-    const served = await chatOn(other, rounds);
-    isOver = true;
-    await Promise.all(attack);
-    expect(served).toEqual(allServed);
-    expect(refused.filter((status) => status !== 400 && status !== 429)).toEqual([]);
-  });
+it('a key that fills its part of the memory with uploads that never end is told so, and no other key goes short', async () => {
+  const apiKey = await stack.operator.makeKey(await stack.operator.makeWorkspace());
+  const other = await makeAccount(stack);
+  const answers: string[] = [];
+  for (let upload = 0; upload < 8; upload += 1)
+    beginUpload(apiKey, 20 * MIB).on('data', (data) => answers.push(data.toString('latin1')));
+  for (let upload = 0; upload < 40; upload += 1)
+    beginUpload(apiKey, MIB).on('data', (data) => answers.push(data.toString('latin1')));
+  await until('the key to have its part', async () => (await findBound('body_memory')).length === 1);
 
-  it('a key that fills its part of the memory with uploads that never end is told so, and no other key goes short', async () => {
-    const apiKey = await stack.operator.makeKey(await stack.operator.makeWorkspace());
-    const other = await makeAccount(stack);
-    const answers: string[] = [];
-    for (let upload = 0; upload < 8; upload += 1)
-      beginUpload(apiKey, 20 * MIB).on('data', (data) => answers.push(data.toString('latin1')));
-    for (let upload = 0; upload < 40; upload += 1)
-      beginUpload(apiKey, MIB).on('data', (data) => answers.push(data.toString('latin1')));
-    await until('the key to have its part', async () => (await findBound('body_memory')).length === 1);
-
-    expect(await chatOn(other, rounds)).toEqual(allServed);
-    const large = aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}', `,"x":"${'x'.repeat(3 * MIB)}"`);
-    expect((await post(other.apiKey, large)).status).toBe(200);
-    expect(answers.length).toBeGreaterThan(0);
-    for (const answer of answers) {
-      expect(answer).toMatch(/^HTTP\/1\.1 503 /);
-      expect(answer).toMatch(/\r\nretry-after: 1\r\n/);
-    }
-  }, 120_000);
-}
+  expect(await chatOn(other)).toEqual(allServed);
+  const large = aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}', `,"x":"${'x'.repeat(3 * MIB)}"`);
+  expect((await post(other.apiKey, large)).status).toBe(200);
+  expect(answers.length).toBeGreaterThan(0);
+  for (const answer of answers) {
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+    expect(answer).toMatch(/\r\nretry-after: 1\r\n/);
+  }
+}, 120_000);

@@ -46,9 +46,9 @@ const fillRedis: Fault = {
   repair: async ({ stack }) => void (await stack.redis.config('SET', 'maxmemory', '0')),
 };
 
-const ONE_ADDRESS = 'it leads the one address to a replica; test/redisCluster.test.ts demotes a master';
+const ONE_ADDRESS = 'it leads the one address to a replica; test/redisCluster.deep.test.ts demotes a master';
 const NO_PROXY = 'no proxy stands before the nodes of a cluster';
-const HAS_REPLICA = 'a replica has what the file lacks and takes over; test/redisCluster.test.ts empties a master';
+const HAS_REPLICA = 'a replica has what the file lacks and takes over; test/redisCluster.deep.test.ts empties a master';
 
 export const redis: CellTable = {
   'redis-kill': {
@@ -102,7 +102,7 @@ export const redis: CellTable = {
     breaks: 'Redis is at its maxmemory for some seconds while calls run, and the ledger is well',
     holds: 'new calls get 503; calls under way end, are recorded and leave Redis; serves again within 5 s of room',
     eventLog: 'embedded',
-    notOnCluster: 'each node has a limit of its own; test/redisCluster.test.ts runs the same scripts on one',
+    notOnCluster: 'each node has a limit of its own; test/redisCluster.deep.test.ts runs the same scripts on one',
     fault: fillRedis,
     forMs: 1_000,
     load: { tokens: [1, 200] },

@@ -23,7 +23,7 @@ const AWAY = new Error('Connection terminated unexpectedly');
 /**
  * The ledger's Postgres: one transaction at a time, each whole or not at all. It can be away, be slow, and end so that nobody
  * hears whether a transaction was committed. That rivals run one after the other is stricter than Postgres is; the
- * statements themselves are held against the real one in crossCheck.test.ts.
+ * statements themselves are held against the real one in crossCheck.deep.test.ts.
  */
 export class SimulatedDatabase {
   readonly tables = new LedgerTables();

@@ -5,7 +5,7 @@ import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { type OpenShards, openShards } from './shards.ts';
 
-// Covers one Redis. Rows of a cluster are in test/redisCluster.test.ts.
+// Covers one Redis. Rows of a cluster are in test/redisCluster.deep.test.ts.
 
 let server: TestRedis;
 let errors: string[];
