@@ -13,6 +13,7 @@ import { fleet as catalogFleet, startTestRouter } from '../../services/catalog/t
 import { startTestService as startCatalog } from '../../services/catalog/test/startTestService.ts';
 import { sendTarget } from '../../services/edge/test/sendRaw.ts';
 import { startConsole } from '../../services/edge/test/startConsole.ts';
+import { insertJobs, jobIdOf } from '../../services/media-jobs/test/insertJobs.ts';
 import { openTestJobs } from '../../services/media-jobs/test/openTestJobs.ts';
 import { startConsoleRoutes } from '../../services/media-jobs/test/startConsoleRoutes.ts';
 import { aPartition, openTestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
@@ -109,7 +110,8 @@ beforeAll(async () => {
     const { keyId } = await registerAKey(auth, { workspace_id: workspaceId, name });
     const event = aUsageRecorded({ workspaceId, keyId, canonicalModel: name, startedAtMs: Date.UTC(2026, 9, 5) });
     await aPartition(ledger.db).deliver([event]);
-    return { workspace_id: workspaceId, key_id: keyId, call_id: event.callId };
+    await insertJobs(jobs.db, { workspaceId, jobs: 3, failedEvery: 2, model: name });
+    return { workspace_id: workspaceId, key_id: keyId, call_id: event.callId, job_id: jobIdOf(workspaceId, 1) };
   };
   ids = { mine: await fill('mine'), theirs: await fill(SECRET) };
   const tokenOf = (who: 'mine' | 'theirs', role: string) =>
@@ -212,8 +214,13 @@ const toBodyTree = ({ body }: AnyConsoleRoute) =>
 /** Reads all that the other workspace has. */
 const theirState = () =>
   Promise.all(
-    ['/console/keys', '/console/usage?start=2026-10-01&end=2026-10-09'].map(async (path, index) => {
-      const service = index === 0 ? 'auth' : 'usage-ledger';
+    (
+      [
+        ['auth', '/console/keys'],
+        ['usage-ledger', '/console/usage?start=2026-10-01&end=2026-10-09'],
+        ['media-jobs', '/console/jobs'],
+      ] as const
+    ).map(async ([service, path]) => {
       const response = await send(service, 'GET', { who: 'theirs', path, body: undefined, type: 'text/plain' });
       expect(response.status).toBe(200);
       return response.json();
@@ -221,10 +228,10 @@ const theirState = () =>
   );
 
 describe('the console host, whatever is sent', () => {
-  let before: unknown;
+  let before: unknown[];
   beforeAll(async () => {
     before = await theirState();
-    expect(JSON.stringify(before)).toContain(SECRET);
+    for (const state of before) expect(JSON.stringify(state)).toContain(SECRET);
   });
 
   it.each(ROUTES)(

@@ -6,6 +6,7 @@ import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-aut
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { sql } from '@turnpike/postgres/sql';
 import type { HttpStandIn } from '@turnpike/test-support/serveHttp';
+import { insertJobs as insertJobsOf, jobIdOf } from './insertJobs.ts';
 import { openTestJobs, type TestJobs } from './openTestJobs.ts';
 import { aFewLookUps, startConsoleRoutes } from './startConsoleRoutes.ts';
 
@@ -46,25 +47,12 @@ async function call(
 }
 
 let workspaces = 0;
-const idOf = (workspaceId: string, nth: number): string => `job_${`${workspaceId.slice(3)}x${nth}`.padStart(22, '0')}`;
 
-/** Inserts jobs of two keys in turn, one a second, and lets every `failedEvery`-th fail. Returns the workspace. */
-async function insertJobs(jobs: number, { failedEvery = 0, isHidden = false } = {}): Promise<string> {
+/** Inserts jobs into a new workspace. Returns the workspace. */
+async function insertJobs(jobs: number, options: { failedEvery?: number; isHidden?: boolean } = {}): Promise<string> {
   workspaces += 1;
   const workspaceId = `ws_${workspaces}`;
-  await test.db.execute(sql`
-    INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, sealed_texts, inputs, digest,
-      deadline_at, owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound, created_at)
-    SELECT 'job_' || lpad(${workspaces}::INT || 'x' || n, 22, '0'), ${workspaceId}, 'key_' || n % 2, 'images.generations', 'image',
-      'a-model', ${isHidden}, '{"n": 1, "style": "vivid"}', 'the prompt', '[{"key": "jobs/upload", "bytes": 1, "type": "image/png"}]',
-      sha256(n::TEXT::BYTEA), now() + INTERVAL '1 hour', 'an-owner', gen_random_uuid(), '{}', 1000, 3, 'image', '0.0000005', 1,
-      TIMESTAMPTZ '2026-11-01T00:00Z' + make_interval(secs => n)
-    FROM generate_series(1, ${jobs}::INT) AS n`);
-  await test.db.execute(sql`
-    UPDATE job SET state = 'failed', error_code = 'generation_failed', event = '{}', ended_at = now(), charge_nano_usd = 0,
-      remove_at = now()
-    WHERE workspace_id = ${workspaceId} AND ${failedEvery}::INT > 0
-      AND extract(epoch FROM created_at - TIMESTAMPTZ '2026-11-01T00:00Z')::INT % greatest(${failedEvery}::INT, 1) = 0`);
+  await insertJobsOf(test.db, { workspaceId, jobs, ...options });
   return workspaceId;
 }
 
@@ -86,10 +74,10 @@ it('lists the jobs of the workspace in the token, the newest first, by pages', a
   const { pages, jobs } = await readPages(workspaceId);
   expect(pages.map(({ length }) => length)).toEqual([JOBS_PER_PAGE, 2]);
   expect(jobs.map(({ job_id: id }) => id)).toEqual(
-    Array.from({ length: JOBS_PER_PAGE + 2 }, (_, nth) => idOf(workspaceId, JOBS_PER_PAGE + 2 - nth)),
+    Array.from({ length: JOBS_PER_PAGE + 2 }, (_, nth) => jobIdOf(workspaceId, JOBS_PER_PAGE + 2 - nth)),
   );
   expect(jobs[0]).toEqual({
-    job_id: idOf(workspaceId, 52),
+    job_id: jobIdOf(workspaceId, 52),
     key_id: 'key_0',
     operation: 'images.generations',
     modality: 'image',
@@ -110,8 +98,8 @@ it('lists the jobs of a status or a key, also where many others are newer', asyn
   const workspaceId = await insertJobs(2_500, { failedEvery: 1_249 });
   const failed = await readPages(workspaceId, { status: 'failed' });
   expect(failed.jobs).toMatchObject([
-    { job_id: idOf(workspaceId, 2_498), status: 'failed', error_code: 'generation_failed', charge_nano_usd: '0' },
-    { job_id: idOf(workspaceId, 1_249) },
+    { job_id: jobIdOf(workspaceId, 2_498), status: 'failed', error_code: 'generation_failed', charge_nano_usd: '0' },
+    { job_id: jobIdOf(workspaceId, 1_249) },
   ]);
   expect(failed.pages.map(({ length }) => length)).toEqual([1, 1, 0]);
   expect((await readPages(workspaceId, { status: 'failed', key_id: 'key_1' })).jobs).toHaveLength(1);
@@ -122,14 +110,14 @@ it('lists the jobs of a status or a key, also where many others are newer', asyn
 it('lists no call that waited for its answer, and begins no page after a job of another workspace', async () => {
   const hidden = await insertJobs(1, { isHidden: true });
   expect((await readPages(hidden)).jobs).toEqual([]);
-  expect((await call(getJob, hidden, { job_id: idOf(hidden, 1) })).status).toBe(404);
+  expect((await call(getJob, hidden, { job_id: jobIdOf(hidden, 1) })).status).toBe(404);
   const [own, other] = [await insertJobs(1), await insertJobs(2)];
-  expect((await call(listJobs, own, { after: idOf(other, 2) })).body).toEqual({ jobs: [], next_after: null });
+  expect((await call(listJobs, own, { after: jobIdOf(other, 2) })).body).toEqual({ jobs: [], next_after: null });
 });
 
 it('shows a job with its call and its prices, and nothing of its content', async () => {
   const workspaceId = await insertJobs(1);
-  const jobId = idOf(workspaceId, 1);
+  const jobId = jobIdOf(workspaceId, 1);
   await test.db.execute(sql`
     UPDATE job SET state = 'completed', units = 1, charge_nano_usd = 500, event = '{}', ended_at = now(), remove_at = now(),
       outputs = '[{"key": "jobs/output", "bytes": 7, "sha256": "ab", "type": "image/png", "width": 64, "height": 32}]'
@@ -154,7 +142,7 @@ it('shows a job with its call and its prices, and nothing of its content', async
 
 it('answers the same 404 for a job of another workspace and for none', async () => {
   const [own, other] = [await insertJobs(1), await insertJobs(1)];
-  const foreign = await call(getJob, own, { job_id: idOf(other, 1) });
+  const foreign = await call(getJob, own, { job_id: jobIdOf(other, 1) });
   expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_job']);
   expect(await call(getJob, own, { job_id: 'job_none' })).toEqual(foreign);
 });
@@ -174,6 +162,7 @@ it('takes its turn among the look-ups of the workspace, and refuses one more tha
   const both = [call(listJobs, workspaceId), call(listJobs, workspaceId)];
   const refused = await Promise.race(both);
   expect([refused.status, refused.body.error]).toEqual([503, 'service_unavailable']);
+  expect(refused.body.message).not.toMatch(/key/i);
   slot.giveBack();
   expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([200, 503]);
   expect((await call(listJobs, 'ws_none')).status).toBe(200);
