@@ -79,7 +79,6 @@ function CallOf({ call }: { call: Call }) {
             Status: `${STATUS_NAMES[call.status]}${call.reason === null ? '' : ` (${call.reason})`}`,
             Operation: `${call.operation}${call.is_stream ? ', streamed' : ''}`,
             Model: <Name>{call.canonical_model}</Name>,
-            'Served by': <Name>{call.model}</Name>,
             Key: <Name>{keyNames.data?.get(call.key_id) ?? call.key_id}</Name>,
             Began: <Moment at={call.started_at} />,
             Took: `${COUNT.format(seconds)} s`,

@@ -1,5 +1,6 @@
 import type { InternalService } from '@turnpike/config/services';
 import type { ApiRoute, FaultWording } from '@turnpike/internal-api/internalApi';
+import { ROTATION_FAULTS } from '@turnpike/internal-api/rotationFaults';
 import { BILLING_UNITS, MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
 import { limitNanoUsd, nanoUsd } from './amounts.ts';
@@ -221,14 +222,7 @@ export const keysConsoleApi = defineRoutes('auth', {
     faults: {
       ...UNKNOWN_KEY,
       ...KEY_KNOWN,
-      key_not_in_use: {
-        status: 409,
-        message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
-      },
-      key_has_two_secrets: {
-        status: 409,
-        message: 'The old secret of this key works until {oldEndsAt}, and a key has two secrets at most.',
-      },
+      ...ROTATION_FAULTS,
     },
   },
   endOldSecret: {
@@ -383,8 +377,6 @@ const costLineSchema = z.object({
 const callSchema = z.object({
   call_id: z.string(),
   key_id: z.string(),
-  /** Routing target that served the call. */
-  model: z.string(),
   canonical_model: z.string(),
   operation: z.string(),
   modality: z.enum(MODALITIES),

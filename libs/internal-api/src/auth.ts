@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { afterId, anyId, capNanoUsd, modelId, nextAfter, organizationId, text, workspaceId } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { keyRecordSchema } from './keyRecord.ts';
+import { ROTATION_FAULTS } from './rotationFaults.ts';
 
 /** SHA-256 of a key, which travels in the key's stead. */
 const keySha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex');
@@ -240,14 +241,7 @@ export const authApi = defineApi('auth', {
     faults: {
       ...UNKNOWN_KEY,
       ...KEY_KNOWN,
-      key_not_in_use: {
-        status: 409,
-        message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
-      },
-      key_has_two_secrets: {
-        status: 409,
-        message: 'The old secret of this key works until {oldEndsAt}, and a key has two secrets at most.',
-      },
+      ...ROTATION_FAULTS,
       /** Answered by an earlier version, which replaced a rotated key by a second one. */
       key_rotated: {
         status: 409,

@@ -219,7 +219,6 @@ it('shows a call of text with its times, its tokens and the arithmetic of its co
     {
       call_id: event.callId,
       key_id: event.keyId,
-      model: 'small-chat@engine-1',
       canonical_model: 'small-chat',
       operation: 'chat',
       modality: 'text',

@@ -77,7 +77,6 @@ type CallBody = z.input<typeof usageConsoleApi.routes.getCall.answer>;
 const toCallBody = (call: UsageRequest, cost: CostLine[] | undefined): CallBody => ({
   call_id: call.callId,
   key_id: call.keyId,
-  model: call.model,
   canonical_model: call.canonicalModel,
   operation: call.operation,
   modality: call.modality as CallBody['modality'],

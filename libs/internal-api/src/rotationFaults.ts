@@ -1,0 +1,11 @@
+/** Refusals of a rotation, alike for the operator and for members. */
+export const ROTATION_FAULTS = {
+  key_not_in_use: {
+    status: 409,
+    message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
+  },
+  key_has_two_secrets: {
+    status: 409,
+    message: 'The old secret of this key works until {oldEndsAt}, and a key has two secrets at most.',
+  },
+} as const;
