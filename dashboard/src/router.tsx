@@ -7,6 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { REGIONS, type Region } from '@turnpike/config/region';
+import { type ConsoleJobStatus, JOB_STATUSES } from '@turnpike/console-api/consoleApi';
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
 import * as z from 'zod/mini';
 import { Shell } from './shell/Shell.tsx';
@@ -108,6 +109,15 @@ const requests = createRoute({
   validateSearch: ({ id }): { id?: string } => (typeof id === 'string' ? { id } : {}),
   component: lazyRouteComponent(() => import('./pages/Requests.tsx'), 'Requests'),
 });
+const jobs = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.jobs,
+  validateSearch: ({ status }): { status?: ConsoleJobStatus | undefined } => {
+    const known = JOB_STATUSES.find((name) => name === status);
+    return known ? { status: known } : {};
+  },
+  component: lazyRouteComponent(() => import('./pages/Jobs.tsx'), 'Jobs'),
+});
 const audit = createRoute({
   getParentRoute: () => shell,
   path: PAGES.audit,
@@ -127,7 +137,7 @@ export const router = createRouter({
       organizations,
       members,
       workspaces,
-      workspace.addChildren([overview, keys, usage, requests]),
+      workspace.addChildren([overview, keys, usage, requests, jobs]),
       audit,
     ]),
   ]),

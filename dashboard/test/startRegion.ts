@@ -5,6 +5,8 @@ import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/a
 import { startConsoleRoutes as startCatalog } from '../../services/catalog/test/startConsoleRoutes.ts';
 import { fleet as globalFleet } from '../../services/control-plane/test/startAccount.ts';
 import { startConsole } from '../../services/edge/test/startConsole.ts';
+import { openTestJobs, type TestJobs } from '../../services/media-jobs/test/openTestJobs.ts';
+import { startConsoleRoutes as startJobs } from '../../services/media-jobs/test/startConsoleRoutes.ts';
 import { aPartition, openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { startTestService } from '../../services/usage-ledger/test/startTestService.ts';
 import { createOrganization, type Dashboard, startDashboard } from './startDashboard.ts';
@@ -16,10 +18,11 @@ interface OpenWorkspace {
   path: string;
 }
 
-/** The dashboard with what its pages call in region us: the console host, auth, the catalog and the ledger. */
+/** The dashboard with what its pages call in region us: the console host, auth, the catalog, the ledger and the jobs. */
 export interface RegionalDashboard extends Dashboard {
   auth: TestAuth;
   ledger: TestLedger;
+  jobs: TestJobs;
   catalog: Awaited<ReturnType<typeof startCatalog>>;
   /** Sets what the region's gate knows of money, in nano-dollars. */
   setCredit(amounts: Record<string, string>): void;
@@ -36,6 +39,8 @@ export interface RegionalDashboard extends Dashboard {
 export async function startRegionalDashboard(): Promise<RegionalDashboard> {
   const auth = await startAuth();
   const ledger = await openTestLedger();
+  const jobs = await openTestJobs();
+  const jobRoutes = await startJobs(jobs.db, regionFleet.publicKeys);
   const catalog = await startCatalog(regionFleet.publicKeys);
   const service = await startTestService(ledger, {
     authUrl: auth.internalUrl,
@@ -63,6 +68,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
       auth: auth.internalUrl,
       catalog: catalog.url,
       'usage-ledger': service.internalUrl,
+      'media-jobs': jobRoutes.url,
     },
     publicKeys: [...regionFleet.publicKeys, ...globalFleet.publicKeys],
     signingKey: regionFleet.keyOf('edge'),
@@ -97,6 +103,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     ...dashboard,
     auth,
     ledger,
+    jobs,
     catalog,
     setCredit: (amounts) => auth.answerSpend((_req, res) => void res.end(JSON.stringify(amounts))),
     spend: ({ nanoUsd: chargeNanoUsd, ...owner }) =>
@@ -121,6 +128,8 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
       host.stop();
       await service.close();
       await catalog.close();
+      await jobRoutes.close();
+      await jobs.close();
       await ledger.close();
       await auth.stop();
     },

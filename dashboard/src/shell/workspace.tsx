@@ -12,6 +12,7 @@ const WORKSPACE_PAGES = [
   { path: PAGES.keys, title: 'Keys', right: 'keys.read' },
   { path: PAGES.usage, title: 'Usage', right: 'usage.read' },
   { path: PAGES.requests, title: 'Requests', right: 'usage.read' },
+  { path: PAGES.jobs, title: 'Jobs', right: 'usage.read' },
 ] as const;
 
 const WorkspaceContext = createContext<Workspace | undefined>(undefined);

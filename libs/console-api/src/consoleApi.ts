@@ -475,13 +475,14 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
   },
 });
 
-const JOB_STATUSES = ['queued', 'in_progress', 'completed', 'failed', 'cancelled'] as const;
+export const JOB_STATUSES = ['queued', 'in_progress', 'completed', 'failed', 'cancelled'] as const;
 export type ConsoleJobStatus = (typeof JOB_STATUSES)[number];
 /** Jobs of a page. */
 export const JOBS_PER_PAGE = 50;
 
 const jobFields = {
   job_id: z.string(),
+  call_id: z.string(),
   key_id: z.string(),
   operation: z.string(),
   modality: z.enum(MODALITIES),
@@ -497,6 +498,9 @@ const jobFields = {
   ended_at: z.nullable(instant),
   /** From then on clients get 404 for the job. */
   expires_at: z.nullable(instant),
+  billing_unit: z.enum(BILLING_UNITS),
+  /** Measured images, characters or whole seconds. Null until the job has ended. */
+  units: z.nullable(count),
   /** Null until the job has ended. */
   charge_nano_usd: z.nullable(nanoUsd),
 };
@@ -524,15 +528,11 @@ export const jobsConsoleApi = defineRoutes('media-jobs', {
     params: z.object({ job_id: jobId }),
     answer: z.object({
       ...jobFields,
-      call_id: z.string(),
       /** Times that an engine has begun the job. */
       attempts: count,
-      billing_unit: z.enum(BILLING_UNITS),
       /** USD for one billing unit, as a decimal text. */
       unit_price_usd: z.string(),
       price_version: count,
-      /** Measured images, characters or whole seconds. Null until the job has ended. */
-      units: z.nullable(count),
       hold_nano_usd: nanoUsd,
       outputs: z.array(
         z.object({

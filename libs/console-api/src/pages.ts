@@ -19,6 +19,7 @@ export const PAGES = {
   keys: '/organizations/$organizationId/workspaces/$workspaceId/keys',
   usage: '/organizations/$organizationId/workspaces/$workspaceId/usage',
   requests: '/organizations/$organizationId/workspaces/$workspaceId/requests',
+  jobs: '/organizations/$organizationId/workspaces/$workspaceId/jobs',
   audit: '/organizations/$organizationId/audit',
 } as const;
 

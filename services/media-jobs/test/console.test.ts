@@ -78,6 +78,7 @@ it('lists the jobs of the workspace in the token, the newest first, by pages', a
   );
   expect(jobs[0]).toEqual({
     job_id: jobIdOf(workspaceId, 52),
+    call_id: expect.stringMatching(/^[\da-f-]{36}$/),
     key_id: 'key_0',
     operation: 'images.generations',
     modality: 'image',
@@ -89,6 +90,8 @@ it('lists the jobs of the workspace in the token, the newest first, by pages', a
     begun_at: null,
     ended_at: null,
     expires_at: null,
+    billing_unit: 'image',
+    units: null,
     charge_nano_usd: null,
   });
   expect((await readPages('ws_none')).jobs).toEqual([]);

@@ -37,12 +37,9 @@ export function createConsoleHandlers({
       if (!job) throw new ApiError({ kind: 'unknown_job' });
       return {
         ...toJobBody(job),
-        call_id: job.callId,
         attempts: job.attempt,
-        billing_unit: job.billingUnit,
         unit_price_usd: job.unitPrice,
         price_version: job.priceVersion,
-        units: job.units,
         hold_nano_usd: String(job.holdNanoUsd),
         outputs: job.outputs.map(({ type, bytes, width = null, height = null, seconds = null }) => {
           return { type, bytes, width, height, seconds };
@@ -55,6 +52,7 @@ export function createConsoleHandlers({
 
 const toJobBody = (job: JobRow) => ({
   job_id: job.jobId,
+  call_id: job.callId,
   key_id: job.keyId,
   operation: job.operation,
   modality: job.modality,
@@ -66,5 +64,7 @@ const toJobBody = (job: JobRow) => ({
   begun_at: job.begunAt?.toISOString() ?? null,
   ended_at: job.endedAt?.toISOString() ?? null,
   expires_at: job.expiresAt?.toISOString() ?? null,
+  billing_unit: job.billingUnit,
+  units: job.units,
   charge_nano_usd: job.chargeNanoUsd?.toString() ?? null,
 });
