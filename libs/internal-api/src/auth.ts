@@ -101,7 +101,7 @@ const toldOrRepeat = 'repeated, it is told to the router again';
 /** Keys and workspaces: the callers of the API. */
 export const authApi = defineApi('auth', {
   verifyKey: {
-    callers: ['catalog', 'model-router', 'usage-ledger', 'media-jobs', 'operator'],
+    callers: ['catalog', 'edge', 'model-router', 'usage-ledger', 'media-jobs', 'operator'],
     method: 'POST',
     path: '/internal/keys/verify',
     promise:

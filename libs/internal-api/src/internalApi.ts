@@ -3,7 +3,7 @@ import type { z } from 'zod';
 
 /** A service with internal routes, by the name that tokens for it bear. */
 export type Callee = InternalService | GlobalService;
-export type Caller = InternalService | 'operator';
+export type Caller = InternalService | 'edge' | 'operator';
 
 /** How a refusal is said: `{error: <the fault's name>, message}` under this status. */
 export interface FaultWording {

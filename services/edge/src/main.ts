@@ -35,6 +35,7 @@ startService({
       ...common,
       floodThrottle: consoleFloodThrottle,
       region: config.REGION,
+      router: proxies['model-router'],
       allowedOrigin: config.CONSOLE_ALLOWED_ORIGIN,
       urls: {
         auth: config.AUTH_INTERNAL_URL,

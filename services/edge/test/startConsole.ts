@@ -7,6 +7,7 @@ import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { type ConsoleDependencies, createConsole } from '../src/console/createConsole.ts';
 import { createFloodThrottle } from '../src/flood/createFloodThrottle.ts';
+import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
 
 /** An address of each service, where nothing listens. */
 const AWAY = Object.fromEntries(CONSOLE_APIS.map(({ service }) => [service, 'http://127.0.0.1:1'])) as Record<
@@ -25,6 +26,7 @@ export async function startConsole({
   trustedHops = 0,
   inFlightBounds = { ofBlock: 64, inAll: 512 },
   telemetry = noTelemetry,
+  routerUrl = 'http://127.0.0.1:1',
   onWarning,
 }: Pick<ConsoleDependencies, 'allowedOrigin' | 'inFlightBounds'> & {
   /** The services that are there. */
@@ -36,14 +38,19 @@ export async function startConsole({
   floodLimit?: { requestsPerMinute: number; burst: number };
   trustedHops?: number;
   telemetry?: ConsoleDependencies['telemetry'];
+  /** The router's public listener. */
+  routerUrl?: string;
   onWarning?: (message: string) => void;
 }): Promise<{ port: number; stop(): void }> {
+  const log = Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => onWarning?.(message) });
+  const router = createUpstreamProxy({ upstream: 'model-router', url: routerUrl, silenceTimeoutMs: 60_000, log });
   const { listener, malformed, close } = createConsole({
-    log: Object.assign(aSilentLogger(), { warn: (_facts: object, message: string) => onWarning?.(message) }),
+    log,
     telemetry,
     region: 'us',
     allowedOrigin,
     urls: { ...AWAY, ...urls },
+    router,
     publicKeys,
     signingKey,
     internalHeaders: createTokenIssuer({ key: signingKey }),
@@ -58,6 +65,7 @@ export async function startConsole({
       server.close();
       server.closeAllConnections();
       close();
+      router.close();
     },
   };
 }

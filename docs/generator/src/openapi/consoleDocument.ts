@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { CHAT_REFUSALS, CHAT_ROUTE } from '@turnpike/console-api/chatRoute';
 import { type AnyConsoleRoute, CONSOLE_APIS, HOST_REFUSALS, MEMBER_REFUSALS } from '@turnpike/console-api/consoleApi';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { type DescribedRoute, renderBrowserDocument, toHeader } from './browserDocument.ts';
@@ -25,7 +26,10 @@ export const renderConsoleOpenApi = (): string =>
       },
     },
     securitySchemes: { console: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-    routes: CONSOLE_APIS.flatMap(({ routes }) => Object.entries<AnyConsoleRoute>(routes).map(describeRoute)),
+    routes: [
+      ...CONSOLE_APIS.flatMap(({ routes }) => Object.entries<AnyConsoleRoute>(routes).map(describeRoute)),
+      describeRoute(['chat', { ...CHAT_ROUTE, faults: CHAT_REFUSALS }]),
+    ],
   });
 
 const { invalid_console_token, not_found, ...OF_EVERY_ROUTE } = HOST_REFUSALS;

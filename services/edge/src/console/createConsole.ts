@@ -1,17 +1,24 @@
 import { Agent, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
+import { CHAT_REFUSALS, CHAT_ROUTE, KEY_HEADER } from '@turnpike/console-api/chatRoute';
 import {
   type AnyConsoleRoute,
   CONSOLE_APIS,
   type ConsoleService,
   HOST_REFUSALS,
+  MEMBER_REFUSALS,
 } from '@turnpike/console-api/consoleApi';
+import { hasRight, type Role } from '@turnpike/console-api/roles';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { cutAnswer, enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
+import { authApi } from '@turnpike/internal-api/auth';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
+import { CLIENT_ADDRESS_HEADER, createClientAddressSigner } from '@turnpike/internal-auth/clientAddress';
 import {
   CONSOLE_CALLER_HEADER,
   type ConsoleCaller,
@@ -20,13 +27,16 @@ import {
 } from '@turnpike/internal-auth/consoleToken';
 import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { REQUEST_ID_HEADER, retryAfter } from '@turnpike/public-api/headers';
+import { CALL_ID_HEADER, REQUEST_ID_HEADER, retryAfter } from '@turnpike/public-api/headers';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
 import type { Throttle } from '@turnpike/request-throttle/createThrottle';
+import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createProxyMiddleware } from 'http-proxy-middleware';
+import { type EdgeFault, toEdgeError } from '../api/edgeError.ts';
 import { findClientAddress } from '../flood/findClientAddress.ts';
-import { countHeaders, isAmbiguous } from '../headers/requestHeaders.ts';
+import { countHeaders, isAmbiguous, toHeaderLine, toUpstreamHeaders } from '../headers/requestHeaders.ts';
+import type { UpstreamProxy } from '../proxy/createUpstreamProxy.ts';
 import { InFlight, type InFlightBounds } from './inFlight.ts';
 
 export interface ConsoleDependencies {
@@ -37,6 +47,8 @@ export interface ConsoleDependencies {
   allowedOrigin: string;
   /** The internal listener of each service behind. */
   urls: Record<ConsoleService, string>;
+  /** The router's public listener, which takes chat calls. */
+  router: Pick<UpstreamProxy, 'forward'>;
   /** Public keys, the control plane's among them. */
   publicKeys: PublicKey[];
   signingKey: SigningKey;
@@ -70,21 +82,31 @@ interface ListedRoute {
   route: string;
   pattern: RegExp;
   isPublic: boolean;
-  service: ConsoleService;
+  service: ConsoleService | 'model-router';
 }
 
+/** Path of a chat call at the router. */
+const CHAT_PATH = '/v1/chat/completions';
+/** Longest wait for auth's answer about a key, ms. */
+const KEY_TIMEOUT_MS = 1_000;
+
 /** The routes, each with a pattern for the raw path. A pattern matches no dot, no percent sign and no empty segment. */
-const ROUTES = CONSOLE_APIS.flatMap(({ service, routes }) =>
-  Object.values<AnyConsoleRoute>(routes).map((route): ListedRoute => {
-    const { method, path } = route;
-    const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`);
-    return { method, route: `${method} ${path}`, pattern, isPublic: route.access === 'public', service };
-  }),
-);
+const ROUTES = [
+  ...CONSOLE_APIS.flatMap(({ service, routes }) =>
+    Object.values<AnyConsoleRoute>(routes).map((route) => toListed(service, route)),
+  ),
+  toListed('model-router', CHAT_ROUTE),
+];
+
+function toListed(service: ListedRoute['service'], { method, path, access }: AnyConsoleRoute): ListedRoute {
+  const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`);
+  return { method, route: `${method} ${path}`, pattern, isPublic: access === 'public', service };
+}
 
 /**
  * Makes the console host of a region, for browsers with a console token. Public routes take none. A service behind reads the caller from
- * one signed header. Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser.
+ * one signed header. Beside that it gets the body and the headers in `PASSED_ON`, and nothing else of the browser. A chat call goes to
+ * the router as on the host of the API, with a key of the caller's workspace.
  */
 export function createConsole(dependencies: ConsoleDependencies): {
   listener: RequestListener;
@@ -96,7 +118,13 @@ export function createConsole(dependencies: ConsoleDependencies): {
   const metrics = createRequestMetrics(telemetry.meter);
   const agent = new Agent({ keepAlive: true });
   const inFlight = new InFlight(inFlightBounds);
-  const proxies = new Map(
+  const auth = createClient(authApi, {
+    url: dependencies.urls.auth,
+    internalHeaders: dependencies.internalHeaders,
+    timeoutMs: KEY_TIMEOUT_MS,
+  });
+  const signClientAddress = createClientAddressSigner({ key: dependencies.signingKey });
+  const proxies = new Map<ListedRoute['service'], ReturnType<typeof createProxy>>(
     CONSOLE_APIS.map(({ service }) => [service, createProxy(service, { agent, refuse, ...dependencies })]),
   );
 
@@ -110,7 +138,7 @@ export function createConsole(dependencies: ConsoleDependencies): {
   async function serve(req: IncomingMessage, res: ServerResponse, requestId: string): Promise<void> {
     const isAllowedOrigin = req.headers.origin === allowedOrigin;
     if (isAllowedOrigin) allowOrigin(res, allowedOrigin);
-    const { block } = findClientAddress(req, trustedHops);
+    const { block, address } = findClientAddress(req, trustedHops);
     const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
     if (!isAllowed) return refuse(res, 'too_many_requests', { seconds: Math.ceil(waitMs / 1_000) });
     const full = inFlight.enter(block, res);
@@ -130,10 +158,42 @@ export function createConsole(dependencies: ConsoleDependencies): {
 
     const span = telemetry.tracer.startTrace(called.route);
     enterRoute(res, { route: called.route, span });
+    if (caller && called.service === 'model-router') {
+      const refusal = await refuseChat(req, caller);
+      if (refusal) return refuse(res, refusal, { role: caller.role });
+      let headers = toUpstreamHeaders(req);
+      headers += toHeaderLine(REQUEST_ID_HEADER, requestId);
+      headers += toHeaderLine(CLIENT_ADDRESS_HEADER, signClientAddress(address));
+      if (span.traceparent !== undefined) headers += toHeaderLine('traceparent', span.traceparent);
+      const answerFault = (fault: EdgeFault) => {
+        metrics.faulted({ route: routeOf(res), fault: fault.kind });
+        sendWireError(res, toEdgeError(fault));
+      };
+      const call = { requestId, keepsHeaders: span !== noSpan, refuse: answerFault };
+      return dependencies.router.forward({ req, res, headers, call });
+    }
     await nameCaller(req, { called, caller, requestId, ...dependencies });
     if (span.traceparent !== undefined) req.headers.traceparent = span.traceparent;
     // The proxy answers for its failures itself.
     await proxies.get(called.service)?.(req, res, () => undefined);
+  }
+
+  /** Returns the refusal of a chat call. A call without one gets the path and the key with which the router takes it. */
+  async function refuseChat(
+    req: IncomingMessage,
+    { role, workspaceId }: ConsoleCaller,
+  ): Promise<HostRefusal | undefined> {
+    if (!hasRight(role as Role, CHAT_ROUTE.right)) return 'right_missing';
+    const key = req.headers[KEY_HEADER];
+    if (typeof key !== 'string' || countHeaders(req, KEY_HEADER) > 1) return 'foreign_key';
+    const found = await auth.verifyKey({ body: { key_sha256: toKeySha256(key) } }).catch((error: unknown) => {
+      log.warn({ err: error }, 'a key of a chat call could not be looked up');
+    });
+    if (found === undefined) return 'service_unavailable';
+    if (found.key?.workspace.workspaceId !== workspaceId) return 'foreign_key';
+    req.headers.authorization = `Bearer ${key}`;
+    req.url = CHAT_PATH;
+    return undefined;
   }
 
   return {
@@ -158,7 +218,7 @@ export function createConsole(dependencies: ConsoleDependencies): {
 /** Never with credentials: a browser sends no cookie here. */
 function allowOrigin(res: ServerResponse, origin: string): void {
   res.setHeader('access-control-allow-origin', origin);
-  res.setHeader('access-control-expose-headers', `${REQUEST_ID_HEADER}, retry-after`);
+  res.setHeader('access-control-expose-headers', `${REQUEST_ID_HEADER}, ${CALL_ID_HEADER}, retry-after`);
 }
 
 const listMethods = (listed: ListedRoute[]): string => listed.map(({ method }) => method).join(', ');
@@ -166,25 +226,32 @@ const listMethods = (listed: ListedRoute[]): string => listed.map(({ method }) =
 function answerPreflight(res: ServerResponse, listed: ListedRoute[]): void {
   res.writeHead(204, {
     'access-control-allow-methods': listMethods(listed),
-    'access-control-allow-headers': 'authorization, content-type',
+    'access-control-allow-headers': `authorization, content-type, ${KEY_HEADER}`,
     'access-control-max-age': '600',
   });
   res.end();
 }
 
-type HostRefusal = keyof typeof HOST_REFUSALS;
+const { right_missing } = MEMBER_REFUSALS;
+const REFUSALS = { ...HOST_REFUSALS, ...CHAT_REFUSALS, right_missing };
+type HostRefusal = keyof typeof REFUSALS;
 
 interface RefusalValues {
   /** Time to wait. */
   seconds?: number;
   /** Methods of the path. */
   allow?: string;
+  /** The role of the caller. */
+  role?: string;
 }
 
 /** Words a refusal of the host itself. */
-function toRefusal(kind: HostRefusal, { seconds = 1, allow = '' }: RefusalValues = {}): WireError {
-  const refusal = HOST_REFUSALS[kind];
-  const message = refusal.message.replace('{seconds}', `${seconds}`).replace('{allow}', allow);
+function toRefusal(kind: HostRefusal, { seconds = 1, allow = '', role = '' }: RefusalValues = {}): WireError {
+  const refusal = REFUSALS[kind];
+  const message = refusal.message
+    .replace('{seconds}', `${seconds}`)
+    .replace('{allow}', allow)
+    .replace('{role}', role.replace('_', ' '));
   const headers = { ...('retryAfterSeconds' in refusal && retryAfter(seconds)), ...(allow !== '' && { allow }) };
   return flat(refusal.status, kind, { message }, headers);
 }
