@@ -30,7 +30,7 @@ const LONGEST = [
   'test/conformance/recorded.test.ts',
   'services/media-jobs/test/jobs.test.ts',
   'services/usage-ledger/test/sharedPartitions.test.ts',
-  'deploy/observability/test/rules.test.ts',
+  'deploy/observability/test/rules.deep.test.ts',
   'test/conformance/wire.test.ts',
   'services/model-router/src/engines/engineRegistry.test.ts',
   'services/media-jobs/test/endsMeet.test.ts',

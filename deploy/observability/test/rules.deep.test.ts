@@ -1,0 +1,300 @@
+import { expect, it } from '@jest/globals';
+import { grows, seriesOf, stays } from './healthyRegion.ts';
+import { ALERTS } from './readRules.ts';
+import { type Case, testRules, toFiringTest, toTest, UNKNOWN } from './testRules.ts';
+
+const ROUTER = { job: 'model-router', instance: 'model-router-1' };
+const at = (metric: string, part?: string) => seriesOf(metric, part);
+/** A series that is not there. */
+const MISSING = '_x90';
+const CASES: Case[] = [
+  {
+    alert: 'AvailabilityBurnsFast',
+    series: { [at('turnpike_requests_total', 'status="500"')]: grows(1_000) },
+    also: { alert: 'AvailabilityBurnsSlowly' },
+    says: '8.704% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+  },
+  {
+    alert: 'AvailabilityBurnsSlowly',
+    series: { [at('turnpike_requests_total', 'status="500"')]: grows(20) },
+    says: '0.1996% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+  },
+  {
+    alert: 'AvailabilityBurnsSlowly',
+    series: { [at('turnpike_requests_total', 'outcome="cut"')]: grows(20) },
+    says: '0.1996% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+  },
+  {
+    alert: 'FirstTokenBurnsFast',
+    series: { [at('turnpike_time_to_first_token_seconds_bucket', 'le="5"')]: grows(5_000) },
+    also: { alert: 'FirstTokenBurnsSlowly' },
+    says: 'The first token of 50% of the streams of the last hours took longer than 5 s; the aim is 1 % at most',
+  },
+  {
+    alert: 'FirstTokenBurnsSlowly',
+    series: { [at('turnpike_time_to_first_token_seconds_bucket', 'le="5"')]: grows(9_800) },
+    says: 'The first token of 2% of the streams of the last hours took longer than 5 s; the aim is 1 % at most',
+  },
+  {
+    alert: 'FeedRefused',
+    series: { [at('turnpike_feed_refused_total')]: '3x14 4x75' },
+    labels: { job: 'auth' },
+    says: 'auth refuses the feed of the account layer: workspaces and credits stay as they are',
+  },
+  {
+    alert: 'FeedStale',
+    series: { [at('turnpike_feed_age_seconds', 'auth-1')]: stays(1_000) },
+    labels: { job: 'auth' },
+    says: 'auth has not followed the feed of the account layer for 16m 40s',
+  },
+  {
+    alert: 'BooksDiffer',
+    series: { [at('turnpike_ledger_mismatch_total')]: '1x9 2x50' },
+    says: 'Two sums of the books that have to be equal are not',
+  },
+  {
+    alert: 'BooksNotChecked',
+    series: { [at('turnpike_ledger_reconciled_timestamp_seconds')]: stays(-12_000) },
+    says: 'No reconciliation came to its end for three hours, or none is known of, so a loss would not be found',
+    lookedAt: '80m',
+  },
+  {
+    alert: 'BooksNotChecked',
+    series: { [at('turnpike_ledger_reconciled_timestamp_seconds')]: UNKNOWN },
+    says: 'No reconciliation came to its end for three hours, or none is known of, so a loss would not be found',
+    lookedAt: '80m',
+  },
+  {
+    alert: 'SpoolFills',
+    series: { [at('turnpike_spool_bytes')]: stays(6_000) },
+    labels: ROUTER,
+    says: 'The spool of model-router model-router-1 is 60% full; at 90 % it refuses calls',
+  },
+  {
+    alert: 'SpoolDiskHangs',
+    series: { [at('turnpike_spool_hung')]: stays(1) },
+    labels: ROUTER,
+    says:
+      'The disk of the spool of model-router model-router-1 hangs: it refuses calls, and keeps the events of those under ' +
+      'way in Redis',
+  },
+  {
+    alert: 'RedisFills',
+    series: { [at('turnpike_redis_memory_ratio')]: stays(0.8) },
+    labels: ROUTER,
+    says: 'A Redis uses 80% of its maxmemory; at 100 % every call of it is refused',
+  },
+  {
+    alert: 'LedgerLags',
+    series: { [at('turnpike_event_lag_records')]: stays(11_000) },
+    says: '11000 records wait for the ledger, which is more than it records in a minute',
+  },
+  {
+    alert: 'LedgerLags',
+    series: { [at('turnpike_event_lag_records')]: stays(3), [at('turnpike_usage_rows_total')]: stays(50) },
+    says: '3 records wait for the ledger, which is more than it records in a minute',
+  },
+  {
+    alert: 'DeadLetters',
+    series: { [at('turnpike_ledger_dead_letters')]: stays(2) },
+    says: '2 events could not be read; their calls have no row',
+  },
+  {
+    alert: 'EventLogLostRecords',
+    series: { [at('turnpike_event_log_gaps_total')]: '0x14 1x45' },
+    labels: { job: 'usage-ledger', instance: 'usage-ledger-1' },
+    says: 'The event log lost records before the ledger had read them, or was made anew',
+  },
+  {
+    alert: 'GateClosed',
+    series: { [at('turnpike_gate_closed_seconds')]: stays(90) },
+    says: 'No router has admitted a call for 1m 30s, of a shard at least',
+  },
+  {
+    alert: 'BalancesNotGiven',
+    series: { [at('turnpike_balances_given')]: stays(0) },
+    says: 'The ledger gives no balances: it reads the event log again, and has not come to its end',
+  },
+  {
+    alert: 'RouterSeesAnotherRedis',
+    series: { [at('turnpike_router_strangers')]: stays(1) },
+    says: '1 routers see another Redis than the region counts in',
+  },
+  {
+    alert: 'RouterOverdue',
+    series: { [at('turnpike_routers_overdue')]: stays(1) },
+    says: '1 routers have admitted nothing for longer than anything is waited for',
+  },
+  {
+    alert: 'AdmissionRefused',
+    series: { [at('turnpike_faults_total', 'fault="admission_unavailable"')]: grows(5) },
+    labels: { job: 'model-router' },
+    says: 'model-router refuses calls because Redis does not admit them, or its spool is full',
+  },
+  {
+    alert: 'RedisSlow',
+    series: { [at('turnpike_admit_seconds_bucket', 'le="0.005"')]: grows(9_000) },
+    says: 'One admission in a hundred waits 90.5ms for Redis',
+  },
+  {
+    alert: 'HoldsNotSettled',
+    series: { [at('turnpike_jobs_overdue', 'settlement')]: stays(3) },
+    says: '3 media jobs have ended and their holds are not settled',
+  },
+  {
+    alert: 'CallsLostTheirRouter',
+    series: { [at('turnpike_swept_holds_total')]: '_x14 5x45' },
+    labels: ROUTER,
+    says: '5 holds were released for calls that had lost their router',
+  },
+  {
+    alert: 'TokensUnpaid',
+    series: { [at('turnpike_unpaid_tokens_total')]: grows(100_000) },
+    labels: { reason: 'engine_reset' },
+    says: 'Engines made 2.5M unpaid output tokens in an hour: their attempts ended in engine_reset',
+  },
+  {
+    alert: 'ChargeInDoubt',
+    series: { [at('turnpike_alerts_total', 'charge_above_hold')]: '2x14 3x45' },
+    labels: { ...ROUTER, kind: 'charge_above_hold' },
+    says: 'A router raised charge_above_hold, 1 times',
+  },
+  {
+    alert: 'ServiceDown',
+    series: { [at('up', 'auth-1')]: MISSING },
+    labels: { job: 'auth' },
+    says: 'No replica of auth answers',
+  },
+  {
+    alert: 'ServiceDown',
+    series: { [at('up', 'auth-1')]: stays(0) },
+    labels: { job: 'auth' },
+    says: 'No replica of auth answers',
+    also: {
+      ...{ alert: 'ReplicaDown', says: 'A replica of auth does not answer: auth-1' },
+      labels: { job: 'auth', instance: 'auth-1' },
+    },
+  },
+  {
+    alert: 'ReplicaDown',
+    series: { 'up{job="auth", instance="auth-2"}': stays(0) },
+    labels: { job: 'auth', instance: 'auth-2' },
+    says: 'A replica of auth does not answer: auth-2',
+  },
+  {
+    alert: 'ModelWithoutEngine',
+    series: { [at('turnpike_faults_total', 'fault="no_healthy_engine"')]: grows(5) },
+    says: 'Calls are refused because no engine of their model takes them',
+  },
+  {
+    alert: 'EngineLeftOut',
+    series: { [at('turnpike_engine_breaker', 'engine="e1"')]: stays(2) },
+    labels: { engine: 'e1' },
+    says: 'No router sends calls to engine e1',
+  },
+  {
+    alert: 'CallsTurnedAway',
+    series: { [at('turnpike_sheds_total')]: grows(6) },
+    labels: { model: 'm', reason: 'key_share' },
+    says: 'Calls of m are turned away for want of an engine (key_share)',
+  },
+  {
+    alert: 'LimitsNotShared',
+    series: { [at('turnpike_throttle_exchanges_total', 'outcome="failed"')]: grows(60) },
+    labels: { job: 'edge', instance: 'edge-1', outcome: 'failed' },
+    says: 'edge edge-1 keeps limits of source IPs by itself: Redis does not answer it',
+  },
+  {
+    alert: 'ProcessBusy',
+    series: { [at('turnpike_event_loop_busy_seconds_total', 'catalog-1')]: grows(55) },
+    labels: { job: 'catalog', instance: 'catalog-1' },
+    says: 'catalog catalog-1 is at its end: its event loop is hardly ever idle',
+  },
+  {
+    alert: 'MediaRemovalOverdue',
+    series: { [at('turnpike_jobs_overdue', 'removal')]: stays(4) },
+    says: 'Bytes of 4 media jobs are still there 36 hours after the end of a clip; at 48 hours a promise is broken',
+  },
+  {
+    alert: 'MediaJobsOverdue',
+    series: { [at('turnpike_jobs_overdue', 'lacks="end"')]: stays(4) },
+    labels: { lacks: 'end' },
+    says: '4 media jobs lack their end, which should have come long ago',
+  },
+  {
+    alert: 'MediaJobsNotSeen',
+    series: { [at('turnpike_jobs')]: UNKNOWN },
+    says: 'Nobody knows how media jobs stand, so what is overdue would not be seen',
+  },
+  {
+    alert: 'MediaJobsNotSeen',
+    series: { [at('turnpike_backend_state')]: MISSING },
+    says: 'Nobody knows how media jobs stand, so what is overdue would not be seen',
+  },
+  {
+    alert: 'MediaQueueOld',
+    series: { [at('turnpike_job_oldest_seconds', 'state="queued"')]: stays(2_000) },
+    labels: { model: 'clip' },
+    says: 'The oldest job of clip has waited for half an hour; after one hour, of a clip two, it fails',
+  },
+  {
+    alert: 'MediaModelWithoutBackend',
+    series: { [at('turnpike_backend_slots')]: stays(0) },
+    labels: { model: 'clip' },
+    says: 'No media backend takes work for clip',
+  },
+  {
+    alert: 'MediaBackendOut',
+    series: { [at('turnpike_backend_state')]: stays(2) },
+    labels: { backend: 'b1' },
+    says: 'Media backend b1 takes no work',
+  },
+  {
+    alert: 'MediaBackendRefusesUs',
+    series: { [at('turnpike_alerts_total', 'backend_misconfigured')]: '_x19 1x40' },
+    labels: { job: 'media-jobs', instance: 'media-jobs-1', kind: 'backend_misconfigured' },
+    says: 'A media backend refuses us, or does not have its own model',
+  },
+  {
+    alert: 'MediaJobsFail',
+    series: { [at('turnpike_jobs_ended_total', 'timed_out')]: grows(10) },
+    labels: { model: 'clip' },
+    says: 'More than a tenth of the jobs of clip fail',
+  },
+  {
+    alert: 'MediaStoreAway',
+    series: { [at('turnpike_object_store_failures_total')]: grows(5) },
+    says: 'The object store does not take outputs, or does not remove them; what cannot be stored for an hour has failed',
+  },
+  {
+    alert: 'MediaOrphans',
+    series: { [at('turnpike_orphans_removed_total')]: grows(1) },
+    labels: { backend: 'b1' },
+    says: '25 jobs of b1 were nobody’s within an hour',
+  },
+  {
+    alert: 'MediaDecoderFull',
+    series: { [at('turnpike_decoder_refusals_total')]: grows(1) },
+    says: 'Recordings are turned away because too much is decoded',
+  },
+  {
+    alert: 'MediaUploadsFull',
+    series: { [at('turnpike_upload_bytes')]: stays(900) },
+    says: 'Uploads fill the disk that they may take',
+  },
+];
+
+it('has a case for every alert', () => {
+  expect([...new Set(CASES.map(({ alert }) => alert))].sort()).toEqual(ALERTS.map(({ alert }) => alert).sort());
+});
+
+it.each(CASES)('fires $alert where its one sign is there, and none that does not follow from it', async (it) => {
+  await testRules([toFiringTest(it)]);
+});
+
+it('is told by the test of rules when an alert is silent that should fire, or fires that should not', async () => {
+  const [fast] = CASES;
+  if (fast === undefined) throw new Error('no case');
+  await expect(testRules([toTest(fast.alert, {}, [fast])])).rejects.toThrow(fast.alert);
+  await expect(testRules([toTest(fast.alert, fast.series)])).rejects.toThrow(fast.alert);
+});
