@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { Page } from 'playwright-core';
 import type { TestAccount } from '../../services/control-plane/test/startAccount.ts';
 import {
-  check,
   createOrganization,
   type Dashboard,
   goTo,
   inBrowser,
-  look,
+  openEyes,
   press,
   startDashboard,
+  THEMES,
 } from './startDashboard.ts';
+import { ageProofs, invite, signIn, walkAccount } from './walks.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
@@ -26,34 +26,9 @@ inBrowser('the dashboard in Chromium', () => {
   const openContext = () => dashboard.openContext();
   const openAs = (address: string) => dashboard.openAs(address);
 
-  /** Signs in as people do: the address on the page, then the link of the mail. */
-  async function signIn(page: Page, address: string): Promise<void> {
-    const before = account.mails.length;
-    await page.goto('/sign-in');
-    await page.getByLabel('E-mail address').fill(address);
-    await page.getByRole('button', { name: 'Mail me a link' }).click();
-    await page.getByText('a link is on its way').waitFor();
-    await page.goto(`/sign-in#${await account.readToken(address, before)}`);
-    await page.getByRole('button', { name: 'Sign in now' }).click();
-    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
-  }
-
-  /** Lets the user's last proof be older than what a change asks for. */
-  async function ageProofs(address: string): Promise<void> {
-    const { userId } = await account.db.email.findUniqueOrThrow({ where: { address } });
-    await account.db.session.updateMany({ where: { userId }, data: { provedAt: new Date(Date.now() - 3_600_000) } });
-  }
-
-  async function invite(page: Page, address: string, role = 'Developer'): Promise<void> {
-    await page.getByRole('button', { name: 'Invite a member' }).first().click();
-    await page.getByLabel('E-mail address').fill(address);
-    await page.getByRole('radio', { name: role }).check();
-    await page.getByRole('button', { name: 'Send the invitation' }).click();
-  }
-
   it('takes two people from a mailed link to an organization, a workspace, its audit and out again', async () => {
     const ann = await (await openContext()).newPage();
-    await signIn(ann, 'ann@example.com');
+    await signIn(dashboard, ann, 'ann@example.com');
     await ann.getByText('You are not a member of an organization yet').waitFor();
     await createOrganization(ann, 'Acme');
 
@@ -72,7 +47,7 @@ inBrowser('the dashboard in Chromium', () => {
     await invitation.goto(`/invitation#${await account.readToken('ben@example.com')}`);
     await invitation.getByText('keep this page open').waitFor();
     const ben = await benContext.newPage();
-    await signIn(ben, 'ben@example.com');
+    await signIn(dashboard, ben, 'ben@example.com');
     await invitation.getByRole('button', { name: 'Accept the invitation' }).click();
     await invitation.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
     await invitation.getByText('An owner of the organization can create it.').waitFor();
@@ -91,7 +66,7 @@ inBrowser('the dashboard in Chromium', () => {
   it('refuses the last owner that leaves, in words, and asks for a proof that is too old', async () => {
     const context = await openContext();
     const page = await context.newPage();
-    await signIn(page, 'cleo@example.com');
+    await signIn(dashboard, page, 'cleo@example.com');
     await createOrganization(page, 'Cleo & sons');
     await goTo(page, 'Members');
     await page.getByRole('button', { name: 'Leave the organization' }).click();
@@ -100,7 +75,7 @@ inBrowser('the dashboard in Chromium', () => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
 
-    await ageProofs('cleo@example.com');
+    await ageProofs(dashboard, 'cleo@example.com');
     await invite(page, 'dora@example.com', 'Admin');
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
     const before = account.mails.length;
@@ -204,7 +179,7 @@ inBrowser('the dashboard in Chromium', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
-    await ageProofs('kim@example.com');
+    await ageProofs(dashboard, 'kim@example.com');
     await goTo(page, 'Sessions');
     await page.getByRole('button', { name: 'Remove the passkey Old laptop' }).click();
     await page.getByText('signs you in no more').waitFor();
@@ -263,59 +238,7 @@ inBrowser('the dashboard in Chromium', () => {
     expect(await page.getByRole('alert').textContent()).toMatch(/\. |\.$/);
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA on any page in %s', async (colorScheme) => {
-    const context = await openContext();
-    const page = await context.newPage();
-    await page.emulateMedia({ colorScheme });
-    await look(page, '/sign-in', 'sign-in');
-    await look(page, '/sign-in?error=another_user', 'sign-in-error');
-    await look(page, `/sign-in#${'x'.repeat(43)}`, 'sign-in-link');
-    await look(page, `/step-up#${'x'.repeat(43)}`, 'step-up');
-    await look(page, '/help/refused-calls', 'refused-calls');
-    await look(page, `/invitation#${'x'.repeat(43)}`, 'invitation');
-    await signIn(page, `looks-${colorScheme}@example.com`);
-    await look(page, '/organizations', 'organizations-empty');
-    const name =
-      'שלום עולם: ein sehr langer Name, damit er umgebrochen wird, Donaudampfschifffahrtsgesellschaftskapitän';
-    const organizationId = await createOrganization(page, name);
-    await page.goto(`/organizations/${organizationId}/members`);
-    await invite(page, `guest-${colorScheme}@example.com`, 'Billing viewer');
-    await page.getByRole('cell', { name: `guest-${colorScheme}@example.com`, exact: true }).waitFor();
-    await page.goto(`/organizations/${organizationId}/workspaces`);
-    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
-    await page.getByLabel('Name').fill('Production');
-    await check(page, 'workspace-dialog');
-    await page.getByRole('button', { name: 'Create for good' }).click();
-    await page.getByRole('main').getByText('Production').waitFor();
-    await page.getByRole('button', { name: 'Change workspace in United States' }).click();
-    await page.getByLabel('Monthly cap in dollars').fill('ten');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('must be an amount in dollars').waitFor();
-    await check(page, 'workspace-change-dialog');
-    await page.getByLabel('Monthly cap in dollars').fill('12.50');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('At most $12.50 a month.').waitFor();
-    await look(page, '/organizations', 'organizations');
-    await look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
-    await look(page, `/organizations/${organizationId}/members`, 'members');
-    await look(page, `/organizations/${organizationId}/audit`, 'audit');
-    await look(page, '/sessions', 'sessions');
-    await page.goto(`/organizations/${organizationId}/members`);
-    await page.getByRole('button', { name: 'Invite a member' }).click();
-    await check(page, 'invite-dialog');
-    await ageProofs(`looks-${colorScheme}@example.com`);
-    await page.getByLabel('E-mail address').fill('second@example.com');
-    await page.getByRole('button', { name: 'Send the invitation' }).click();
-    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
-    await check(page, 'step-up-dialog');
-    await page.route('**/account/sessions', (route) => route.abort());
-    await page.goto('/sessions');
-    await page.getByText('The account layer does not answer').waitFor();
-    await check(page, 'sessions-failed');
-    await page.goto('/organizations/org_unknown/members');
-    await page.getByText('There is no such organization').waitFor();
-    await check(page, 'organization-unknown');
-  });
+  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', (theme) => walkAccount(dashboard, openEyes(theme)));
 
   it('draws no error and no report of the content security policy', () => {
     expect(dashboard.complaints).toEqual([]);

@@ -1,51 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { aCatalogModel } from '../../libs/internal-api/src/aCatalogModel.ts';
 import { registerAKey } from '../../services/auth/test/builders.ts';
-import { anEarModel, anImageModel, aSpeechModel, aVideoModel } from '../../services/media-jobs/test/aMediaModel.ts';
-import { check, inBrowser, look, press } from './startDashboard.ts';
+import { inBrowser, openEyes, press, THEMES } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { LIVE, MODELS, walkModels } from './walks.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
-
-const free = { request: '0', image: '0', web_search: '0', internal_reasoning: '0' };
-const LONG = 'Donaudampfschifffahrtsgesellschaftskapitän'.repeat(3);
-const MODELS = [
-  aCatalogModel({
-    id: 'large-chat',
-    name: 'Large Chat',
-    aliases: ['grand'],
-    inputModalities: ['text', 'image'],
-    supportedFeatures: ['tools', 'json_schema', 'reasoning'],
-    pricing: { ...free, prompt: '0.0000000155', completion: '0.00000215', input_cache_read: '0.0000000025' },
-  }),
-  aCatalogModel({
-    id: 'small-chat',
-    name: 'Small Chat',
-    pricing: { ...free, prompt: '0.00000001', completion: '0.00000002', input_cache_read: '0' },
-  }),
-  aCatalogModel({
-    id: 'away-chat',
-    name: `مفتاح ${LONG}`,
-    pricing: { ...free, prompt: '0', completion: '0.000000001', input_cache_read: '0' },
-  }),
-  aCatalogModel({
-    id: 'small-embed',
-    name: 'Small Embed',
-    category: 'embeddings',
-    outputModalities: ['embeddings'],
-    supportedFeatures: [],
-    pricing: { ...free, prompt: '0.00000001', completion: '0', input_cache_read: '0' },
-  }),
-  anImageModel({ name: 'Small Image' }),
-  anImageModel({ id: 'unpriced', name: 'Unpriced', media: { unitPrice: null } }),
-  aVideoModel({ name: 'Small Video' }),
-  aSpeechModel({ name: 'Small Voice' }),
-  anEarModel({ name: 'Small Ear' }),
-];
-const READY = { engines: 1, healthy: 1 };
-const LIVE = { ...Object.fromEntries(MODELS.map(({ id }) => [id, READY])), 'away-chat': { engines: 1, healthy: 0 } };
 
 inBrowser('the models of a region in Chromium', () => {
   let dashboard: RegionalDashboard;
@@ -168,23 +129,7 @@ inBrowser('the models of a region in Chromium', () => {
     await page.getByRole('cell', { name: 'Large Chat large-chat' }).waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
-    const page = await openModels();
-    await page.emulateMedia({ colorScheme });
-    await page.route('**/console/models', (route) => route.continue());
-    await look(page, '/models', 'models');
-    await page.getByRole('button', { name: 'Use it: Small Video' }).click();
-    await check(page, 'models-first-call');
-    await page.keyboard.press('Escape');
-    await page.getByLabel('Input tokens a call').fill('many');
-    await check(page, 'models-wrong-amount');
-    dashboard.catalog.show([], {});
-    await look(page, '/models', 'models-empty');
-    await page.route('**/console/models', (route) => route.abort());
-    await page.goto('/models?region=us');
-    await page.getByText('The region does not answer').waitFor();
-    await check(page, 'models-region-away');
-  });
+  it.each(THEMES)('has no fault of WCAG 2.2 AA in %s', (theme) => walkModels(dashboard, openEyes(theme)));
 
   it('draws no error and no report of the content security policy', () => {
     expect(dashboard.complaints).toEqual([]);

@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { aMediaUsageRecorded, aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
 import type { UsageRecorded } from '../../libs/events/src/usageRecorded.ts';
 import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
-import { goTo, inBrowser, look } from './startDashboard.ts';
+import { goTo, inBrowser, openEyes, THEMES } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { aPricedCall, walkRequests } from './walks.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
@@ -18,11 +18,6 @@ inBrowser('one request of a workspace in Chromium', () => {
   afterAll(() => dashboard?.stop());
 
   const recordCalls = (...calls: UsageRecorded[]) => aPartition(dashboard.ledger.db).deliver(calls);
-  /** 100 × 0.4 + 20 × 0.1 + 80 × 1.0000000005 micro-dollars. */
-  const aPricedCall = (workspaceId: string) => {
-    const amounts = { chargeNanoUsd: 122_000n, formulaNanoUsd: 122_000n };
-    return aUsageRecorded({ workspaceId, keyId: `key_${randomUUID()}`, ...amounts });
-  };
   const find = async (page: Page, id: string) => {
     await page.getByLabel('Id of the request').fill(id);
     await page.getByRole('button', { name: 'Show the request' }).click();
@@ -75,14 +70,10 @@ inBrowser('one request of a workspace in Chromium', () => {
     await page.getByRole('cell', { name: '$0.000125', exact: true }).waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
-    await page.emulateMedia({ colorScheme });
-    await look(page, `${path}/requests`, 'requests');
-    await look(page, `${path}/requests?id=chatcmpl-1`, 'requests-refused');
-    const call = aPricedCall(workspaceId);
-    await recordCalls(call);
-    await look(page, `${path}/requests?id=${call.callId}`, 'requests-call');
+  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', async (theme) => {
+    const opened = await dashboard.openWorkspace(`looks-${theme}@example.com`);
+    await opened.page.emulateMedia({ colorScheme: theme });
+    await walkRequests(dashboard, opened, openEyes(theme));
   });
 
   it('draws no error and no report of the content security policy', () => {

@@ -14,6 +14,11 @@ const { TURNPIKE_TEST_BROWSER: channel } = process.env;
 const PICTURES = join(import.meta.dirname, '../pictures');
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 const TIMEOUT_MS = 60_000;
+const SIZES = [
+  ['small', 320],
+  ['large', 1_440],
+  ['huge', 2_560],
+] as const;
 /** Lists the elements whose content is wider than they are, unless they scroll or cut it. */
 const LIST_SPILLING = `[...document.querySelectorAll('html, body, body *')]
   .filter((element) => element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1)
@@ -116,29 +121,43 @@ export async function press(page: Page, name: string): Promise<void> {
   throw new Error(`Tab does not reach ${name}`);
 }
 
+export type Theme = 'light' | 'dark';
+export const THEMES: Theme[] = ['light', 'dark'];
+
+/** Checks pages in one theme. */
+export interface Eyes {
+  colorScheme: Theme;
+  look(page: Page, path: string, name: string): Promise<void>;
+  check(page: Page, name: string): Promise<void>;
+}
+
+export const openEyes = (colorScheme: Theme, options: { arePictured?: boolean } = {}): Eyes => ({
+  colorScheme,
+  look: (page, path, name) => look(page, path, name, options),
+  check: (page, name) => check(page, name, options),
+});
+
 /** Opens a page and checks it. */
-export async function look(page: Page, path: string, name: string): Promise<void> {
+export async function look(page: Page, path: string, name: string, options = {}): Promise<void> {
   // A page whose path differs in the part behind `#` alone is not loaded anew.
   await page.goto('about:blank');
   await page.goto(path);
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForLoadState('networkidle');
-  await check(page, name);
+  await check(page, name, options);
 }
 
-/** Checks the page by axe and for content that is wider than its place. Leaves pictures of it in three widths. */
-export async function check(page: Page, name: string): Promise<void> {
+/** Checks the page by axe and for content that is wider than its place. Leaves pictures of it unless `arePictured` is false. */
+export async function check(page: Page, name: string, { arePictured = true } = {}): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).withTags(WCAG).analyze();
   expect(violations.map(({ id, nodes }) => ({ name, id, where: nodes.map(({ html }) => html) }))).toEqual([]);
   const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches');
-  for (const [size, width] of [
-    ['small', 320],
-    ['large', 1_440],
-    ['huge', 2_560],
-  ] as const) {
+  for (const [size, width] of SIZES) {
     await page.setViewportSize({ width, height: 900 });
     const picture = `${name}-${isDark ? 'dark' : 'light'}-${size}.png`;
-    await page.screenshot({ fullPage: true, path: join(PICTURES, picture) });
+    if (arePictured) await page.screenshot({ fullPage: true, path: join(PICTURES, picture) });
+    // A chart follows its width a frame later.
+    await page.waitForFunction(`${LIST_SPILLING}.length === 0`, null, { timeout: 2_000 }).catch(() => undefined);
     const spilling = await page.evaluate(LIST_SPILLING);
     expect({ name, size, spilling }).toEqual({ name, size, spilling: [] });
   }

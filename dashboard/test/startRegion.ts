@@ -11,7 +11,7 @@ import { aPartition, openTestLedger, type TestLedger } from '../../services/usag
 import { startTestService } from '../../services/usage-ledger/test/startTestService.ts';
 import { createOrganization, type Dashboard, startDashboard } from './startDashboard.ts';
 
-interface OpenWorkspace {
+export interface OpenWorkspace {
   page: Page;
   organizationId: string;
   workspaceId: string;
@@ -35,6 +35,13 @@ export interface RegionalDashboard extends Dashboard {
   /** Creates a workspace that the region knows. Returns a page, and the path of the workspace. */
   openWorkspace(address: string): Promise<OpenWorkspace>;
 }
+
+export const CREDIT = {
+  credit_nano_usd: '12500000000',
+  held_nano_usd: '3000000',
+  month_spend_nano_usd: '7250000000',
+  spend_nano_usd: '0',
+};
 
 export async function startRegionalDashboard(): Promise<RegionalDashboard> {
   const auth = await startAuth();

@@ -1,51 +1,21 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { anUnchargedUsageRecorded, aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
-import type { UsageRecorded } from '../../libs/events/src/usageRecorded.ts';
 import { sql } from '../../libs/postgres/src/sql.ts';
-import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
-import { goTo, inBrowser, look } from './startDashboard.ts';
+import { goTo, inBrowser, openEyes, THEMES } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { NAMES, recordCalls, walkUsage } from './walks.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
 
 const DAY_MS = 86_400_000;
-const NAMES = ['=HYPERLINK("https://evil.example")', 'مفتاح الإنتاج الجديد', `key ${'very-'.repeat(30)}long`];
-
-const aCostlyCall = (fields: Partial<UsageRecorded>, nano: bigint) =>
-  aUsageRecorded({ ...fields, chargeNanoUsd: nano, formulaNanoUsd: nano, holdNanoUsd: nano });
-
 inBrowser('the usage of a workspace in Chromium', () => {
   let dashboard: RegionalDashboard;
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
   });
   afterAll(() => dashboard?.stop());
-
-  /** Registers keys with awkward names. Each has a call of today and one of two days ago. Returns their ids. */
-  async function recordCalls(workspaceId: string): Promise<string[]> {
-    const keyIds: string[] = [];
-    for (const name of NAMES) {
-      const hash = { key_sha256: `${Date.now()}${keyIds.length}`.padStart(64, 'a'), last_four: `Ab1${keyIds.length}` };
-      const { body } = await dashboard.auth.callInternal('POST', '/internal/keys', {
-        ...hash,
-        name,
-        workspace_id: workspaceId,
-      });
-      keyIds.push(body.key_id);
-    }
-    const today = Date.now() - (Date.now() % DAY_MS);
-    await aPartition(dashboard.ledger.db).deliver(
-      keyIds.flatMap((keyId, index) => [
-        aCostlyCall({ workspaceId, keyId, startedAtMs: today }, 1_234_567_891n + BigInt(index)),
-        aUsageRecorded({ workspaceId, keyId, startedAtMs: today - 2 * DAY_MS, canonicalModel: `large-chat-${index}` }),
-        anUnchargedUsageRecorded('failure', { workspaceId, keyId, startedAtMs: today - 9 * DAY_MS }),
-      ]),
-    );
-    return keyIds;
-  }
 
   /** Gives a workspace 366 days of 100 keys, which use 50 models in turn. */
   async function recordYear(workspaceId: string): Promise<void> {
@@ -75,7 +45,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
 
   it('shows the same numbers in the chart, the table and the file', async () => {
     const { page, path, workspaceId } = await dashboard.openWorkspace('ann@example.com');
-    await recordCalls(workspaceId);
+    await recordCalls(dashboard, workspaceId);
     await page.goto(`${path}/usage`);
     const bars = page.getByRole('slider');
     await bars.waitFor();
@@ -105,7 +75,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
 
   it('gives the values of each bar to the keyboard, and keeps the choices in the address', async () => {
     const { page, path, workspaceId } = await dashboard.openWorkspace('ben@example.com');
-    await recordCalls(workspaceId);
+    await recordCalls(dashboard, workspaceId);
     await page.goto(`${path}/usage`);
     const bars = page.getByRole('slider');
     await bars.focus();
@@ -158,35 +128,13 @@ inBrowser('the usage of a workspace in Chromium', () => {
     await page.getByRole('figure', { name: /^Tokens/ }).waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
-    await page.emulateMedia({ colorScheme });
-    await look(page, `${path}/usage`, 'usage-empty');
-    await recordCalls(workspaceId);
-    await look(page, `${path}/usage`, 'usage');
-    await look(page, `${path}/usage?split=${encodeURIComponent('key,model')}&range=30d`, 'usage-keys');
-    await look(page, `${path}/usage?range=custom&from=2024-01-01&to=2026-01-01`, 'usage-refused');
-    const contrasts = await page.evaluate(CONTRASTS);
-    expect((contrasts as number[]).map((contrast) => contrast >= 3)).toEqual(Array(9).fill(true));
+  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', async (theme) => {
+    const opened = await dashboard.openWorkspace(`looks-${theme}@example.com`);
+    await opened.page.emulateMedia({ colorScheme: theme });
+    await walkUsage(dashboard, opened, openEyes(theme));
   });
 
   it('draws no error and no report of the content security policy', () => {
     expect(dashboard.complaints).toEqual([]);
   });
 });
-
-/** Computes the contrast of each colour of a series with the page. */
-const CONTRASTS = `(() => {
-  const probe = document.body.appendChild(document.createElement('i'));
-  const luminance = (color) => {
-    const parts = color.match(/\\d+/g).slice(0, 3).map((part) => part / 255);
-    const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const page = luminance(getComputedStyle(document.body).backgroundColor);
-  return Array.from({ length: 9 }, (_, index) => {
-    probe.className = 'series-' + index;
-    const series = luminance(getComputedStyle(probe).color);
-    return (Math.max(page, series) + 0.05) / (Math.min(page, series) + 0.05);
-  });
-})()`;

@@ -3,8 +3,9 @@ import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { Page } from 'playwright-core';
 import { registerAKey } from '../../services/auth/test/builders.ts';
 import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts';
-import { check, goTo, inBrowser, look } from './startDashboard.ts';
-import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { goTo, inBrowser, openEyes, THEMES } from './startDashboard.ts';
+import { CREDIT, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { walkKeys } from './walks.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
@@ -13,12 +14,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
   let dashboard: RegionalDashboard;
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
-    dashboard.setCredit({
-      credit_nano_usd: '12500000000',
-      held_nano_usd: '3000000',
-      month_spend_nano_usd: '7250000000',
-      spend_nano_usd: '0',
-    });
+    dashboard.setCredit(CREDIT);
   });
   afterAll(() => dashboard?.stop());
 
@@ -256,38 +252,10 @@ inBrowser('the pages of a workspace in Chromium', () => {
     await page.getByText('This organization has no such workspace').waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA on any page in %s', async (colorScheme) => {
-    const { page, path, workspaceId } = await openWorkspace(`looks-${colorScheme}@example.com`);
-    await page.emulateMedia({ colorScheme });
-    await look(page, path, 'overview');
-    await look(page, `${path}/keys`, 'keys-empty');
-    const name = 'שלום: ein sehr langer Name, Donaudampfschifffahrtsgesellschaftskapitän, damit er umgebrochen wird';
-    const limits = { max_budget_nano_usd: '25000000000', expires_at: '2027-01-01T00:00:00Z' };
-    await registerAKey(dashboard.auth, { workspace_id: workspaceId, name, ...limits });
-    const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Server' });
-    await dashboard.auth.callInternal('POST', `/internal/keys/${keyId}/block`);
-    await dashboard.spend({ workspaceId, keyId, nanoUsd: 4_200n });
-    await look(page, `${path}/keys`, 'keys');
-    await look(page, path, 'overview-first-call');
-    await goTo(page, 'Keys');
-    await page.getByRole('button', { name: /^Revoke Server/ }).click();
-    await check(page, 'key-revoke-dialog');
-    await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Create a key' }).click();
-    await page.getByLabel('Budget in dollars').fill('much');
-    await page.getByRole('textbox', { name: 'Name' }).fill('Laptop');
-    await page.getByRole('button', { name: 'Create the key' }).click();
-    await page.getByText('must be an amount in dollars').waitFor();
-    await check(page, 'key-create-dialog');
-    await page.getByLabel('Budget in dollars').fill('');
-    await page.getByRole('button', { name: 'Create the key' }).click();
-    await page.getByLabel('Secret of the key').waitFor();
-    await check(page, 'key-secret-dialog');
-    await page.getByRole('button', { name: 'I have copied it' }).click();
-    await page.route('**/console/**', (route) => route.abort());
-    await page.goto(`${path}/keys`);
-    await page.getByText('The region does not answer').waitFor();
-    await check(page, 'keys-region-away');
+  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', async (theme) => {
+    const opened = await dashboard.openWorkspace(`looks-${theme}@example.com`);
+    await opened.page.emulateMedia({ colorScheme: theme });
+    await walkKeys(dashboard, opened, openEyes(theme));
   });
 
   it('draws no error and no report of the content security policy', () => {

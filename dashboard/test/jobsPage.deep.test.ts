@@ -3,8 +3,9 @@ import type { Page } from 'playwright-core';
 import { sql } from '../../libs/postgres/src/sql.ts';
 import { registerAKey } from '../../services/auth/test/builders.ts';
 import { anImageModel } from '../../services/media-jobs/test/aMediaModel.ts';
-import { check, goTo, inBrowser, look, press } from './startDashboard.ts';
+import { goTo, inBrowser, openEyes, press, THEMES } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { endJobs, insertJobs, walkJobs } from './walks.ts';
 
 /** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
@@ -17,23 +18,6 @@ inBrowser('the jobs of a workspace in Chromium', () => {
   afterAll(() => dashboard?.stop());
   beforeEach(() => dashboard.catalog.show([anImageModel()], { 'small-image': { engines: 1, healthy: 1 } }));
 
-  /** Inserts queued jobs of a model, one a second, the first at the begin of a day. */
-  async function insertJobs(workspaceId: string, keyId: string, jobs: number, model = 'small-image'): Promise<void> {
-    await dashboard.jobs.db.execute(sql`
-      INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, sealed_texts, inputs, digest,
-        deadline_at, owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound, created_at)
-      SELECT 'job_' || left(md5(${workspaceId} || ${model} || n), 22), ${workspaceId}, ${keyId}, 'images.generations', 'image',
-        ${model}, false, '{"n": 1}', 'the prompt', '[]', sha256((${model} || n)::BYTEA), now() + INTERVAL '1 hour', 'an-owner',
-        gen_random_uuid(), '{}', 1000, 3, 'image', '0.0000005', 2, TIMESTAMPTZ '2026-11-01T00:00Z' + make_interval(secs => n)
-      FROM generate_series(1, ${jobs}::INT) AS n`);
-  }
-  /** Ends the jobs of a model 2.5 s after their creation. */
-  const endJobs = (workspaceId: string, model: string, state: string, errorCode: string | null = null) =>
-    dashboard.jobs.db.execute(sql`
-      UPDATE job SET state = ${state}, error_code = ${errorCode}, units = CASE WHEN ${state} = 'completed' THEN 2 ELSE 0 END,
-        charge_nano_usd = CASE WHEN ${state} = 'completed' THEN 1000 ELSE 0 END, event = '{}',
-        ended_at = created_at + INTERVAL '2.5 seconds', remove_at = now()
-      WHERE workspace_id = ${workspaceId} AND model = ${model}`);
   const readRows = (page: Page): Promise<string[][]> =>
     page.evaluate(
       '[...document.querySelectorAll("section[aria-label=Jobs] tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))',
@@ -56,9 +40,9 @@ inBrowser('the jobs of a workspace in Chromium', () => {
   it('shows status, times, amount, cost and error of jobs, and follows those that run', async () => {
     const { page, path, workspaceId } = await dashboard.openWorkspace('ben@example.com');
     const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Studio' });
-    for (const model of ['done', 'broken', 'waits']) await insertJobs(workspaceId, keyId, 1, model);
-    await endJobs(workspaceId, 'done', 'completed');
-    await endJobs(workspaceId, 'broken', 'failed', 'generation_failed');
+    for (const model of ['done', 'broken', 'waits']) await insertJobs(dashboard, workspaceId, keyId, 1, model);
+    await endJobs(dashboard, workspaceId, 'done', 'completed');
+    await endJobs(dashboard, workspaceId, 'broken', 'failed', 'generation_failed');
     await page.goto(`${path}/jobs`);
     await page.getByText('generation_failed').waitFor();
     await page.getByRole('cell', { name: 'Studio' }).first().waitFor();
@@ -75,7 +59,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
     await dashboard.jobs.db.execute(sql`
       UPDATE job SET state = 'running', begun_at = now(), progress = 40 WHERE workspace_id = ${workspaceId} AND model = 'waits'`);
     await page.getByText('In progress, 40 %').waitFor();
-    await endJobs(workspaceId, 'waits', 'completed');
+    await endJobs(dashboard, workspaceId, 'waits', 'completed');
     await page.getByText('In progress, 40 %').waitFor({ state: 'detached' });
 
     await page.getByLabel('Status').selectOption('Failed');
@@ -94,8 +78,8 @@ inBrowser('the jobs of a workspace in Chromium', () => {
 
   it('shows 120 jobs by pages, by keyboard alone', async () => {
     const { page, path, workspaceId } = await dashboard.openWorkspace('cleo@example.com');
-    await insertJobs(workspaceId, 'key_1', 120);
-    await endJobs(workspaceId, 'small-image', 'completed');
+    await insertJobs(dashboard, workspaceId, 'key_1', 120);
+    await endJobs(dashboard, workspaceId, 'small-image', 'completed');
     await page.goto(`${path}/jobs`);
     for (const rows of [50, 100, 120]) {
       await page.getByRole('row').nth(rows).waitFor();
@@ -109,7 +93,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
 
   it('shows jobs to a billing viewer, with the ids of keys in place of their names', async () => {
     const { path, organizationId, workspaceId } = await dashboard.openWorkspace('dora@example.com');
-    await insertJobs(workspaceId, 'key_of_dora', 1);
+    await insertJobs(dashboard, workspaceId, 'key_of_dora', 1);
     const viewer = await dashboard.openAs('jon@example.com');
     const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@example.com' } });
     await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
@@ -119,7 +103,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
 
   it('keeps jobs on the page while their region does not answer, and says so', async () => {
     const { page, path, workspaceId } = await dashboard.openWorkspace('eve@example.com');
-    await insertJobs(workspaceId, 'key_1', 1);
+    await insertJobs(dashboard, workspaceId, 'key_1', 1);
     await page.goto(`${path}/jobs`);
     await page.getByRole('cell', { name: 'Queued' }).waitFor();
     await page.route('**/console/**', (route) => route.abort());
@@ -127,21 +111,10 @@ inBrowser('the jobs of a workspace in Chromium', () => {
     await page.getByRole('cell', { name: 'Queued' }).waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
-    await page.emulateMedia({ colorScheme });
-    await look(page, `${path}/jobs`, 'jobs-empty');
-    const name = `مفتاح الإنتاج ${'very-'.repeat(30)}long`;
-    const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name });
-    for (const model of ['broken', `${'donau-dampf-schiff-fahrt-'.repeat(4)}image`])
-      await insertJobs(workspaceId, keyId, 1, model);
-    await endJobs(workspaceId, 'broken', 'failed', 'generation_failed');
-    await look(page, `${path}/jobs`, 'jobs');
-    await look(page, `${path}/jobs?status=cancelled`, 'jobs-none-of-status');
-    await page.route('**/console/**', (route) => route.abort());
-    await page.goto(`${path}/jobs`);
-    await page.getByText('The region does not answer').waitFor();
-    await check(page, 'jobs-region-away');
+  it.each(THEMES)('has no fault of WCAG 2.2 AA in %s', async (theme) => {
+    const opened = await dashboard.openWorkspace(`looks-${theme}@example.com`);
+    await opened.page.emulateMedia({ colorScheme: theme });
+    await walkJobs(dashboard, opened, openEyes(theme));
   });
 
   it('draws no error and no report of the content security policy', () => {

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { inBrowser, openEyes } from './startDashboard.ts';
+import { CREDIT, type OpenWorkspace, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+import { walkAccount, walkJobs, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
+
+jest.setTimeout(300_000);
+
+// Each page once, in light. The deep files have both themes, pictures, and more states of each page.
+inBrowser('each page of the dashboard in Chromium', () => {
+  const eyes = openEyes('light', { arePictured: false });
+  let dashboard: RegionalDashboard;
+  let opened: OpenWorkspace;
+  beforeAll(async () => {
+    dashboard = await startRegionalDashboard();
+    dashboard.setCredit(CREDIT);
+  });
+  afterAll(() => dashboard?.stop());
+
+  it('is without fault from the sign-in to an organization', () => walkAccount(dashboard, eyes));
+
+  it('is without fault for the usage of a workspace', async () => {
+    opened = await dashboard.openWorkspace('ann@example.com');
+    await walkUsage(dashboard, opened, eyes);
+  });
+
+  it('is without fault for a request', () => walkRequests(dashboard, opened, eyes));
+
+  it('is without fault for the models of a region', () => walkModels(dashboard, eyes));
+
+  it('is without fault for media jobs', async () => {
+    await walkJobs(dashboard, await dashboard.openWorkspace('cleo@example.com'), eyes);
+  });
+
+  it('is without fault for keys', async () => {
+    await walkKeys(dashboard, await dashboard.openWorkspace('ben@example.com'), eyes);
+  });
+
+  it('draws no error and no report of the content security policy', () => {
+    expect(dashboard.complaints).toEqual([]);
+  });
+});

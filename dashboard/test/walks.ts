@@ -1,0 +1,315 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { anUnchargedUsageRecorded, aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
+import type { UsageRecorded } from '../../libs/events/src/usageRecorded.ts';
+import { aCatalogModel } from '../../libs/internal-api/src/aCatalogModel.ts';
+import { sql } from '../../libs/postgres/src/sql.ts';
+import { registerAKey } from '../../services/auth/test/builders.ts';
+import { anEarModel, anImageModel, aSpeechModel, aVideoModel } from '../../services/media-jobs/test/aMediaModel.ts';
+import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { createOrganization, type Dashboard, type Eyes, goTo } from './startDashboard.ts';
+import type { OpenWorkspace, RegionalDashboard } from './startRegion.ts';
+
+const DAY_MS = 86_400_000;
+const free = { request: '0', image: '0', web_search: '0', internal_reasoning: '0' };
+const LONG = 'Donaudampfschifffahrtsgesellschaftskapitän'.repeat(3);
+export const MODELS = [
+  aCatalogModel({
+    id: 'large-chat',
+    name: 'Large Chat',
+    aliases: ['grand'],
+    inputModalities: ['text', 'image'],
+    supportedFeatures: ['tools', 'json_schema', 'reasoning'],
+    pricing: { ...free, prompt: '0.0000000155', completion: '0.00000215', input_cache_read: '0.0000000025' },
+  }),
+  aCatalogModel({
+    id: 'small-chat',
+    name: 'Small Chat',
+    pricing: { ...free, prompt: '0.00000001', completion: '0.00000002', input_cache_read: '0' },
+  }),
+  aCatalogModel({
+    id: 'away-chat',
+    name: `مفتاح ${LONG}`,
+    pricing: { ...free, prompt: '0', completion: '0.000000001', input_cache_read: '0' },
+  }),
+  aCatalogModel({
+    id: 'small-embed',
+    name: 'Small Embed',
+    category: 'embeddings',
+    outputModalities: ['embeddings'],
+    supportedFeatures: [],
+    pricing: { ...free, prompt: '0.00000001', completion: '0', input_cache_read: '0' },
+  }),
+  anImageModel({ name: 'Small Image' }),
+  anImageModel({ id: 'unpriced', name: 'Unpriced', media: { unitPrice: null } }),
+  aVideoModel({ name: 'Small Video' }),
+  aSpeechModel({ name: 'Small Voice' }),
+  anEarModel({ name: 'Small Ear' }),
+];
+const READY = { engines: 1, healthy: 1 };
+export const LIVE = {
+  ...Object.fromEntries(MODELS.map(({ id }) => [id, READY])),
+  'away-chat': { engines: 1, healthy: 0 },
+};
+export const NAMES = ['=HYPERLINK("https://evil.example")', 'مفتاح الإنتاج الجديد', `key ${'very-'.repeat(30)}long`];
+
+const aCostlyCall = (fields: Partial<UsageRecorded>, nano: bigint) =>
+  aUsageRecorded({ ...fields, chargeNanoUsd: nano, formulaNanoUsd: nano, holdNanoUsd: nano });
+
+/** Signs in as people do: the address on the page, then the link of the mail. */
+export async function signIn({ account }: Dashboard, page: Page, address: string): Promise<void> {
+  const before = account.mails.length;
+  await page.goto('/sign-in');
+  await page.getByLabel('E-mail address').fill(address);
+  await page.getByRole('button', { name: 'Mail me a link' }).click();
+  await page.getByText('a link is on its way').waitFor();
+  await page.goto(`/sign-in#${await account.readToken(address, before)}`);
+  await page.getByRole('button', { name: 'Sign in now' }).click();
+  await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+}
+
+/** Lets the user's last proof be older than what a change asks for. */
+export async function ageProofs({ account }: Dashboard, address: string): Promise<void> {
+  const { userId } = await account.db.email.findUniqueOrThrow({ where: { address } });
+  await account.db.session.updateMany({ where: { userId }, data: { provedAt: new Date(Date.now() - 3_600_000) } });
+}
+
+export async function invite(page: Page, address: string, role = 'Developer'): Promise<void> {
+  await page.getByRole('button', { name: 'Invite a member' }).first().click();
+  await page.getByLabel('E-mail address').fill(address);
+  await page.getByRole('radio', { name: role }).check();
+  await page.getByRole('button', { name: 'Send the invitation' }).click();
+}
+
+/** Walks over the pages of an account and its organization. */
+export async function walkAccount(dashboard: Dashboard, eyes: Eyes): Promise<void> {
+  const page = await (await dashboard.openContext()).newPage();
+  await page.emulateMedia({ colorScheme: eyes.colorScheme });
+  await eyes.look(page, '/sign-in', 'sign-in');
+  await eyes.look(page, '/sign-in?error=another_user', 'sign-in-error');
+  await eyes.look(page, `/sign-in#${'x'.repeat(43)}`, 'sign-in-link');
+  await eyes.look(page, `/step-up#${'x'.repeat(43)}`, 'step-up');
+  await eyes.look(page, '/help/refused-calls', 'refused-calls');
+  await eyes.look(page, `/invitation#${'x'.repeat(43)}`, 'invitation');
+  await signIn(dashboard, page, `looks-${eyes.colorScheme}@example.com`);
+  await eyes.look(page, '/organizations', 'organizations-empty');
+  const name = 'שלום עולם: ein sehr langer Name, damit er umgebrochen wird, Donaudampfschifffahrtsgesellschaftskapitän';
+  const organizationId = await createOrganization(page, name);
+  await page.goto(`/organizations/${organizationId}/members`);
+  await invite(page, `guest-${eyes.colorScheme}@example.com`, 'Billing viewer');
+  await page.getByRole('cell', { name: `guest-${eyes.colorScheme}@example.com`, exact: true }).waitFor();
+  await page.goto(`/organizations/${organizationId}/workspaces`);
+  await page.getByRole('button', { name: 'Create workspace in United States' }).click();
+  await page.getByLabel('Name').fill('Production');
+  await eyes.check(page, 'workspace-dialog');
+  await page.getByRole('button', { name: 'Create for good' }).click();
+  await page.getByRole('main').getByText('Production').waitFor();
+  await page.getByRole('button', { name: 'Change workspace in United States' }).click();
+  await page.getByLabel('Monthly cap in dollars').fill('ten');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('must be an amount in dollars').waitFor();
+  await eyes.check(page, 'workspace-change-dialog');
+  await page.getByLabel('Monthly cap in dollars').fill('12.50');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('At most $12.50 a month.').waitFor();
+  await eyes.look(page, '/organizations', 'organizations');
+  await eyes.look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
+  await eyes.look(page, `/organizations/${organizationId}/members`, 'members');
+  await eyes.look(page, `/organizations/${organizationId}/audit`, 'audit');
+  await eyes.look(page, '/sessions', 'sessions');
+  await page.goto(`/organizations/${organizationId}/members`);
+  await page.getByRole('button', { name: 'Invite a member' }).click();
+  await eyes.check(page, 'invite-dialog');
+  await ageProofs(dashboard, `looks-${eyes.colorScheme}@example.com`);
+  await page.getByLabel('E-mail address').fill('second@example.com');
+  await page.getByRole('button', { name: 'Send the invitation' }).click();
+  await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+  await eyes.check(page, 'step-up-dialog');
+  await page.route('**/account/sessions', (route) => route.abort());
+  await page.goto('/sessions');
+  await page.getByText('The account layer does not answer').waitFor();
+  await eyes.check(page, 'sessions-failed');
+  await page.goto('/organizations/org_unknown/members');
+  await page.getByText('There is no such organization').waitFor();
+  await eyes.check(page, 'organization-unknown');
+}
+
+/** Walks over the overview and the keys of a new workspace. Cuts the page off from its region at the end. */
+export async function walkKeys(
+  { auth, spend }: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, path, 'overview');
+  await eyes.look(page, `${path}/keys`, 'keys-empty');
+  const name = 'שלום: ein sehr langer Name, Donaudampfschifffahrtsgesellschaftskapitän, damit er umgebrochen wird';
+  const limits = { max_budget_nano_usd: '25000000000', expires_at: '2027-01-01T00:00:00Z' };
+  await registerAKey(auth, { workspace_id: workspaceId, name, ...limits });
+  const { keyId } = await registerAKey(auth, { workspace_id: workspaceId, name: 'Server' });
+  await auth.callInternal('POST', `/internal/keys/${keyId}/block`);
+  await spend({ workspaceId, keyId, nanoUsd: 4_200n });
+  await eyes.look(page, `${path}/keys`, 'keys');
+  await eyes.look(page, path, 'overview-first-call');
+  await goTo(page, 'Keys');
+  await page.getByRole('button', { name: /^Revoke Server/ }).click();
+  await eyes.check(page, 'key-revoke-dialog');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByLabel('Budget in dollars').fill('much');
+  await page.getByRole('textbox', { name: 'Name' }).fill('Laptop');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByText('must be an amount in dollars').waitFor();
+  await eyes.check(page, 'key-create-dialog');
+  await page.getByLabel('Budget in dollars').fill('');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByLabel('Secret of the key').waitFor();
+  await eyes.check(page, 'key-secret-dialog');
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  await page.route('**/console/**', (route) => route.abort());
+  await page.goto(`${path}/keys`);
+  await page.getByText('The region does not answer').waitFor();
+  await eyes.check(page, 'keys-region-away');
+}
+
+/** Registers keys with awkward names. Each has a call of today and one of two days ago. Returns their ids. */
+export async function recordCalls({ auth, ledger }: RegionalDashboard, workspaceId: string): Promise<string[]> {
+  const keyIds: string[] = [];
+  for (const name of NAMES) {
+    const hash = { key_sha256: `${Date.now()}${keyIds.length}`.padStart(64, 'a'), last_four: `Ab1${keyIds.length}` };
+    const { body } = await auth.callInternal('POST', '/internal/keys', {
+      ...hash,
+      name,
+      workspace_id: workspaceId,
+    });
+    keyIds.push(body.key_id);
+  }
+  const today = Date.now() - (Date.now() % DAY_MS);
+  await aPartition(ledger.db).deliver(
+    keyIds.flatMap((keyId, index) => [
+      aCostlyCall({ workspaceId, keyId, startedAtMs: today }, 1_234_567_891n + BigInt(index)),
+      aUsageRecorded({ workspaceId, keyId, startedAtMs: today - 2 * DAY_MS, canonicalModel: `large-chat-${index}` }),
+      anUnchargedUsageRecorded('failure', { workspaceId, keyId, startedAtMs: today - 9 * DAY_MS }),
+    ]),
+  );
+  return keyIds;
+}
+
+/** Walks over the usage of a new workspace. */
+export async function walkUsage(
+  dashboard: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, `${path}/usage`, 'usage-empty');
+  await recordCalls(dashboard, workspaceId);
+  await eyes.look(page, `${path}/usage`, 'usage');
+  await eyes.look(page, `${path}/usage?split=${encodeURIComponent('key,model')}&range=30d`, 'usage-keys');
+  await eyes.look(page, `${path}/usage?range=custom&from=2024-01-01&to=2026-01-01`, 'usage-refused');
+  const contrasts = await page.evaluate(CONTRASTS);
+  expect((contrasts as number[]).map((contrast) => contrast >= 3)).toEqual(Array(9).fill(true));
+}
+
+/** 100 × 0.4 + 20 × 0.1 + 80 × 1.0000000005 micro-dollars. */
+export const aPricedCall = (workspaceId: string) => {
+  const amounts = { chargeNanoUsd: 122_000n, formulaNanoUsd: 122_000n };
+  return aUsageRecorded({ workspaceId, keyId: `key_${randomUUID()}`, ...amounts });
+};
+/** Walks over the look-up of one request. */
+export async function walkRequests(
+  { ledger }: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, `${path}/requests`, 'requests');
+  await eyes.look(page, `${path}/requests?id=chatcmpl-1`, 'requests-refused');
+  const call = aPricedCall(workspaceId);
+  await aPartition(ledger.db).deliver([call]);
+  await eyes.look(page, `${path}/requests?id=${call.callId}`, 'requests-call');
+}
+
+/** Inserts queued jobs of a model, one a second, the first at the begin of a day. */
+export async function insertJobs(
+  { jobs: { db } }: RegionalDashboard,
+  workspaceId: string,
+  keyId: string,
+  count: number,
+  model = 'small-image',
+): Promise<void> {
+  await db.execute(sql`
+    INSERT INTO job (job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, sealed_texts, inputs, digest,
+      deadline_at, owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound, created_at)
+    SELECT 'job_' || left(md5(${workspaceId} || ${model} || n), 22), ${workspaceId}, ${keyId}, 'images.generations', 'image',
+      ${model}, false, '{"n": 1}', 'the prompt', '[]', sha256((${model} || n)::BYTEA), now() + INTERVAL '1 hour', 'an-owner',
+      gen_random_uuid(), '{}', 1000, 3, 'image', '0.0000005', 2, TIMESTAMPTZ '2026-11-01T00:00Z' + make_interval(secs => n)
+    FROM generate_series(1, ${count}::INT) AS n`);
+}
+/** Ends the jobs of a model 2.5 s after their creation. */
+export const endJobs = (
+  { jobs: { db } }: RegionalDashboard,
+  workspaceId: string,
+  model: string,
+  state: string,
+  errorCode: string | null = null,
+) =>
+  db.execute(sql`
+    UPDATE job SET state = ${state}, error_code = ${errorCode}, units = CASE WHEN ${state} = 'completed' THEN 2 ELSE 0 END,
+      charge_nano_usd = CASE WHEN ${state} = 'completed' THEN 1000 ELSE 0 END, event = '{}',
+      ended_at = created_at + INTERVAL '2.5 seconds', remove_at = now()
+    WHERE workspace_id = ${workspaceId} AND model = ${model}`);
+
+/** Walks over the media jobs of a new workspace. Cuts the page off from its region at the end. */
+export async function walkJobs(
+  dashboard: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, `${path}/jobs`, 'jobs-empty');
+  const name = `مفتاح الإنتاج ${'very-'.repeat(30)}long`;
+  const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name });
+  for (const model of ['broken', `${'donau-dampf-schiff-fahrt-'.repeat(4)}image`])
+    await insertJobs(dashboard, workspaceId, keyId, 1, model);
+  await endJobs(dashboard, workspaceId, 'broken', 'failed', 'generation_failed');
+  await eyes.look(page, `${path}/jobs`, 'jobs');
+  await eyes.look(page, `${path}/jobs?status=cancelled`, 'jobs-none-of-status');
+  await page.route('**/console/**', (route) => route.abort());
+  await page.goto(`${path}/jobs`);
+  await page.getByText('The region does not answer').waitFor();
+  await eyes.check(page, 'jobs-region-away');
+}
+
+/** Computes the contrast of each colour of a series with the page. */
+const CONTRASTS = `(() => {
+  const probe = document.body.appendChild(document.createElement('i'));
+  const luminance = (color) => {
+    const parts = color.match(/\\d+/g).slice(0, 3).map((part) => part / 255);
+    const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const page = luminance(getComputedStyle(document.body).backgroundColor);
+  return Array.from({ length: 9 }, (_, index) => {
+    probe.className = 'series-' + index;
+    const series = luminance(getComputedStyle(probe).color);
+    return (Math.max(page, series) + 0.05) / (Math.min(page, series) + 0.05);
+  });
+})()`;
+
+/** Walks over the models of the region. Leaves it without models. */
+export async function walkModels(dashboard: RegionalDashboard, eyes: Eyes): Promise<void> {
+  dashboard.catalog.show(MODELS, LIVE);
+  const page = await (await dashboard.openContext()).newPage();
+  await page.emulateMedia({ colorScheme: eyes.colorScheme });
+  await page.route('**/console/models', (route) => route.continue());
+  await eyes.look(page, '/models', 'models');
+  await page.getByRole('button', { name: 'Use it: Small Video' }).click();
+  await eyes.check(page, 'models-first-call');
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Input tokens a call').fill('many');
+  await eyes.check(page, 'models-wrong-amount');
+  dashboard.catalog.show([], {});
+  await eyes.look(page, '/models', 'models-empty');
+  await page.route('**/console/models', (route) => route.abort());
+  await page.goto('/models?region=us');
+  await page.getByText('The region does not answer').waitFor();
+  await eyes.check(page, 'models-region-away');
+}
