@@ -1,6 +1,9 @@
 import { totalmem } from 'node:os';
 
-/** Patterns of the test files of each run: a file that searches, or repeats another at length, is called `*.deep.test.ts`. */
+/**
+ * Patterns of the test files of each run: a file that searches, or repeats another at length, is called `*.deep.test.ts`. A
+ * `*.property.test.ts` is of both: it searches for longer in the rest.
+ */
 const FILES = [
   '<rootDir>/{services,libs,deploy,docs}/*/{src,test}/**/*.test.ts',
   '<rootDir>/test/**/*.test.ts',
@@ -8,7 +11,7 @@ const FILES = [
 ];
 const RUNS = {
   quick: [...FILES, '!**/*.deep.test.ts'],
-  rest: FILES.map((pattern) => pattern.replace(/test\.ts$/, 'deep.test.ts')),
+  rest: FILES.map((pattern) => pattern.replace(/test\.ts$/, '{deep,property}.test.ts')),
   all: FILES,
 };
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import fc from 'fast-check';
 import { openSimulatedRedis, type SimulatedRedis } from '../test/openSimulatedRedis.ts';
 import { type Decided, type Simulation, simulateReplicas } from '../test/simulateReplicas.ts';
@@ -90,7 +91,7 @@ it('lets through no more than one counter would, but for what others let through
       largest = Math.max(largest, excess);
       expect(excess).toBeLessThanOrEqual(replicas === 1 ? 1e-3 : unheard + untold + refilled);
     }),
-    { numRuns: 60 },
+    searchOf(60),
   );
   expect(largest).toBeGreaterThan(10);
 });
@@ -108,7 +109,7 @@ it('refuses nobody whom one counter would let in, also where exchanges fail', as
         expect(excess).toBeGreaterThan(-1e-3);
       }
     }),
-    { numRuns: 40 },
+    searchOf(40),
   );
   expect(refused).toBeGreaterThan(1_000);
 });
@@ -127,7 +128,7 @@ it('one replica alone decides as if it shared with nobody', async () => {
         expect(alone.takeRequest('a').isAllowed).toBe(isAllowed);
       }
     }),
-    { numRuns: 40 },
+    searchOf(40),
   );
   expect(refused).toBeGreaterThan(1_000);
 });

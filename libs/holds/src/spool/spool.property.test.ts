@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
 import { type DiskTrouble, troubleDisk } from '../../test/troubleDisk.ts';
@@ -148,6 +149,6 @@ it('loses nothing that waits, and keeps little more than that on its disk', asyn
         await rm(dir, { recursive: true });
       }
     }),
-    { numRuns: 10 },
+    searchOf(10),
   );
 }, 120_000);

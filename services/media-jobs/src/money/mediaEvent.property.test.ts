@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import fc from 'fast-check';
 import { v7 as uuidv7 } from 'uuid';
 import type { PriceText } from '../catalog/mediaCatalog.ts';
@@ -53,7 +54,7 @@ it('charges what was measured to the nano-dollar, and nothing else: one product,
       expect(-divisor < twiceOver && twiceOver <= divisor).toBe(true);
       expect(recorded).toBe(measured);
     }),
-    { numRuns: 2_000 },
+    searchOf(2_000),
   );
 });
 
@@ -64,7 +65,7 @@ it('never charges above the hold, and exactly the formula for whatever was bound
       expect(event.chargeNanoUsd <= event.holdNanoUsd).toBe(true);
       if (measured <= call.unitsBound) expect(event.chargeNanoUsd).toBe(event.formulaNanoUsd);
     }),
-    { numRuns: 2_000 },
+    searchOf(2_000),
   );
 });
 

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import fc from 'fast-check';
 import { mergeEvents } from '../consumers/recordUsageBatch.ts';
 
@@ -8,8 +9,6 @@ import { mergeEvents } from '../consumers/recordUsageBatch.ts';
 fc.configureGlobal({ seed: 20_261_121 });
 
 // The rule of outcomes alone, many times; recordUsage.property.test.ts holds the database to the same rule.
-
-const RUNS = 10_000;
 
 /** Every kind of call: known at once, swept and known later, swept and never known. */
 const LOG: UsageRecorded[] = Array.from({ length: 12 }, (_, n) => {
@@ -49,6 +48,6 @@ it('ends in one state for 10,000 orders and repetitions of one event log', () =>
       if (state.length !== FINAL.size || state.some((event) => FINAL.get(event.callId) !== event))
         expect(new Map(state.map((event) => [event.callId, event]))).toEqual(FINAL);
     }),
-    { numRuns: RUNS },
+    searchOf(10_000),
   );
 });

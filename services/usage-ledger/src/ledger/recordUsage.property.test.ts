@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import fc from 'fast-check';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 
@@ -125,6 +126,6 @@ it('ends in one state, whose totals are the sums of its rows, in whatever order 
       }
       expect(states[0]).toEqual(states[1]);
     }),
-    { numRuns: 60, interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
+    { ...searchOf(60), interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
   );
 }, 120_000);

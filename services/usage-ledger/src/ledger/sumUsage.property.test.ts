@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { BillingUnit } from '@turnpike/public-api/modality';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import fc from 'fast-check';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { toUsageBody } from '../wire/usageBody.ts';
@@ -169,7 +170,7 @@ it('totals are the sum of the calls’ rows, of the groups and of every cut of t
       expect(await ask(first, last)).toEqual(whole);
       if (groupBy.length > 0) expect(whole.groups.every(({ requests }) => requests > 0n)).toBe(true);
     }),
-    { numRuns: 40, interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
+    { ...searchOf(40), interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
   );
 }, 120_000);
 
