@@ -1,14 +1,8 @@
-// One file, as these share one stack. The first finds nothing that wants a look, and the last holds the books of them all together.
+// One file, as these share one stack. The first finds nothing that wants a look. sharedStack.deep.test.ts has the others.
 import { afterAll } from '@jest/globals';
 import './shared-stack/operator.ts';
 import './shared-stack/accounts.ts';
 import './shared-stack/console.ts';
-import './shared-stack/vision.ts';
-import './shared-stack/prefixCache.ts';
-import './shared-stack/severalRouters.ts';
-import './shared-stack/hostileClients.ts';
-import './shared-stack/mediaJobs.ts';
-import './shared-stack/reconcile.ts';
 import { stopStack } from './shared-stack/stack.ts';
 
 // The last to be closed, behind what the tests opened to look into it.

@@ -1,6 +1,4 @@
-// One file, as its rows and the client library share one stack. The other libraries have clients/clients.deep.test.ts.
-import { openaiClient } from '../clients/npm/openaiClient.ts';
-import { testClient } from '../clients/testClient.ts';
+// One file, as its rows share one stack.
 import './plain/accounts.ts';
 import './plain/aggregates.ts';
 import './plain/answers.ts';
@@ -9,6 +7,3 @@ import './plain/edges.ts';
 import './plain/completions.ts';
 import './plain/embeddings.ts';
 import './plain/errors.ts';
-import '../clients/testSamples.ts';
-
-testClient(openaiClient, { isHere: true });

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
@@ -9,8 +10,8 @@ import { startEdge, type TestEdge } from '../../services/edge/test/startEdge.ts'
 import { type Answer, cutAnswers } from './pipelinesAnswered.ts';
 import { drawPipelines, type Item, type Pipeline } from './pipelinesDrawn.ts';
 
-/** The same every time, so that a change is judged by what it changes. ATTACK_SEED and ATTACK_PIPELINES draw others. */
-const SEED = Number(process.env.ATTACK_SEED ?? 1);
+/** A new seed each time, which is printed at the end. ATTACK_SEED draws those of an earlier run, and ATTACK_PIPELINES more. */
+const SEED = Number(process.env.ATTACK_SEED ?? randomInt(2 ** 31));
 const PIPELINES = Number(process.env.ATTACK_PIPELINES ?? 1_000);
 const CONNECTIONS = 16;
 /** A connection on which nothing comes for so long hangs. */
