@@ -37,15 +37,16 @@ async function untilKnown<Answer>(call: () => Promise<Answer>): Promise<Answer> 
   }
 }
 
-/** Calls a route of the console host of a workspace's region. Asks for a new token once if the host refuses the token. */
-export async function callConsole<const R extends ConsoleRoute>(
+/** Calls a route of the console host of a workspace's region. */
+export const callConsole = <const R extends ConsoleRoute>(workspace: Workspace, route: R, ...question: Arguments<R>) =>
+  withToken(workspace, (token) => untilKnown(() => callHost({ url: workspace.consoleUrl, token }, route, ...question)));
+
+/** Makes a call with a console token. Asks for a new token once if the host refuses the token. */
+export async function withToken<Answered>(
   workspace: Workspace,
-  route: R,
-  ...question: Arguments<R>
-) {
+  callWith: (token: string) => Promise<Answered>,
+): Promise<Answered> {
   const query = tokenQuery(workspace);
-  const callWith = (token: string) =>
-    untilKnown(() => callHost({ url: workspace.consoleUrl, token }, route, ...question));
   const token = await queryClient.fetchQuery(query);
   try {
     return await callWith(token);

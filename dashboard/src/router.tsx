@@ -118,6 +118,11 @@ const jobs = createRoute({
   },
   component: lazyRouteComponent(() => import('./pages/Jobs.tsx'), 'Jobs'),
 });
+const playground = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.playground,
+  component: lazyRouteComponent(() => import('./pages/Playground.tsx'), 'Playground'),
+});
 const audit = createRoute({
   getParentRoute: () => shell,
   path: PAGES.audit,
@@ -137,7 +142,7 @@ export const router = createRouter({
       organizations,
       members,
       workspaces,
-      workspace.addChildren([overview, keys, usage, requests, jobs]),
+      workspace.addChildren([overview, keys, usage, requests, jobs, playground]),
       audit,
     ]),
   ]),

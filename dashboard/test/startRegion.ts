@@ -1,6 +1,9 @@
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
 import { aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
+import { listen } from '../../libs/http-service/src/listen.ts';
 import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/auth/test/startAuth.ts';
 import { startConsoleRoutes as startCatalog } from '../../services/catalog/test/startConsoleRoutes.ts';
 import { fleet as globalFleet } from '../../services/control-plane/test/startAccount.ts';
@@ -24,6 +27,8 @@ export interface RegionalDashboard extends Dashboard {
   ledger: TestLedger;
   jobs: TestJobs;
   catalog: Awaited<ReturnType<typeof startCatalog>>;
+  /** Sets how the router answers chat calls. */
+  answerChats(listener: RequestListener): void;
   /** Sets what the region's gate knows of money, in nano-dollars. */
   setCredit(amounts: Record<string, string>): void;
   /** Records a call of now with this charge. */
@@ -49,6 +54,8 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
   const jobs = await openTestJobs();
   const jobRoutes = await startJobs(jobs.db, regionFleet.publicKeys);
   const catalog = await startCatalog(regionFleet.publicKeys);
+  let answerChat: RequestListener = (_req, res) => res.writeHead(503).end();
+  const router = await listen((req, res) => answerChat(req, res), { host: '127.0.0.1', port: 0 });
   const service = await startTestService(ledger, {
     authUrl: auth.internalUrl,
     usageQueryTimeoutMs: 20_000,
@@ -77,6 +84,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
       'usage-ledger': service.internalUrl,
       'media-jobs': jobRoutes.url,
     },
+    routerUrl: `http://127.0.0.1:${(router.address() as AddressInfo).port}`,
     publicKeys: [...regionFleet.publicKeys, ...globalFleet.publicKeys],
     signingKey: regionFleet.keyOf('edge'),
   });
@@ -112,6 +120,9 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     ledger,
     jobs,
     catalog,
+    answerChats(listener) {
+      answerChat = listener;
+    },
     setCredit: (amounts) => auth.answerSpend((_req, res) => void res.end(JSON.stringify(amounts))),
     spend: ({ nanoUsd: chargeNanoUsd, ...owner }) =>
       aPartition(ledger.db).deliver([
@@ -134,6 +145,8 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
       await dashboard.stop();
       host.stop();
       await service.close();
+      router.close();
+      router.closeAllConnections();
       await catalog.close();
       await jobRoutes.close();
       await jobs.close();

@@ -179,7 +179,11 @@ function FirstCall() {
                   <Link to={PAGES.models} search={{ region: workspace.region }} className="link">
                     Compare their prices
                   </Link>
-                  . Call the API from servers: browsers cannot.
+                  . Call the API from servers, since browsers cannot. To chat in your browser, open the{' '}
+                  <Link to={PAGES.playground} params={{ organizationId, workspaceId }} className="link">
+                    playground
+                  </Link>
+                  .
                 </Text>
               </>
             );

@@ -73,15 +73,16 @@ export function Loaded<Data>({
       </>
     );
   if (!error) return <Loading />;
-  if (error instanceof Refused && error.error === 'right_missing')
-    return (
-      <Alert color="gray" variant="outline" title="Your role does not show this">
-        {error.message}
-      </Alert>
-    );
+  if (error instanceof Refused && error.error === 'right_missing') return <NoRight message={error.message} />;
   if (error instanceof Refused && error.status === 404) return <Failed message={error.message} />;
   return <Failed message={error.message} retry={() => void refetch()} />;
 }
+
+export const NoRight = ({ message }: { message: string }) => (
+  <Alert color="gray" variant="outline" title="Your role does not show this">
+    {message}
+  </Alert>
+);
 
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 

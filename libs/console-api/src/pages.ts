@@ -20,6 +20,7 @@ export const PAGES = {
   usage: '/organizations/$organizationId/workspaces/$workspaceId/usage',
   requests: '/organizations/$organizationId/workspaces/$workspaceId/requests',
   jobs: '/organizations/$organizationId/workspaces/$workspaceId/jobs',
+  playground: '/organizations/$organizationId/workspaces/$workspaceId/playground',
   audit: '/organizations/$organizationId/audit',
 } as const;
 

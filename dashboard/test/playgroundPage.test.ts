@@ -1,0 +1,226 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { isWellFormedApiKey } from '../../libs/api-keys/src/apiKey.ts';
+import { aCatalogModel } from '../../libs/internal-api/src/aCatalogModel.ts';
+import {
+  envelope,
+  gateRejection,
+  throttled,
+  unavailable,
+  type WireError,
+} from '../../libs/public-api/src/wireError.ts';
+import { until } from '../../libs/test-support/src/until.ts';
+import { check, goTo, inBrowser, look, press } from './startDashboard.ts';
+import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
+
+/** Axe reads each page twice, which takes a busy machine minutes. */
+jest.setTimeout(600_000);
+
+const CALL_ID = '0198c2f0-1111-7222-8333-444455556666';
+const MODELS = [aCatalogModel({ id: 'large-chat' }), aCatalogModel({ id: 'small-embed', category: 'embeddings' })];
+const READY = { engines: 1, healthy: 1 };
+
+inBrowser('the playground of a workspace in Chromium', () => {
+  let dashboard: RegionalDashboard;
+  /** The calls at the router, each with its body once that was read. */
+  let calls: { req: IncomingMessage; res: ServerResponse; body: Record<string, unknown> }[];
+  let begin: (res: ServerResponse) => void;
+  beforeAll(async () => {
+    dashboard = await startRegionalDashboard();
+  });
+  afterAll(() => dashboard?.stop());
+  beforeEach(() => {
+    calls = [];
+    begin = (res) => {
+      say(res, { content: 'Hello' });
+      end(res);
+    };
+    dashboard.catalog.show(MODELS, { 'large-chat': READY, 'small-embed': READY });
+    dashboard.answerChats(async (req, res) => {
+      calls.push({ req, res, body: (await json(req)) as Record<string, unknown> });
+      res.setHeader('x-router-call-id', CALL_ID);
+      begin(res);
+    });
+  });
+
+  function say(res: ServerResponse, delta: object, finish: string | null = null): void {
+    if (!res.headersSent) res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write(`: keep-alive\n\ndata: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
+  }
+  function end(res: ServerResponse, cost = 0.00012): void {
+    const usage = { prompt_tokens: 9, completion_tokens: 3, cost };
+    res.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
+  }
+  const refuse = ({ status, body, headers = {} }: WireError) =>
+    (begin = (res) => void res.writeHead(status, headers).end(JSON.stringify(body)));
+
+  async function open(address: string): Promise<{ page: Page; path: string; workspaceId: string }> {
+    const opened = await dashboard.openWorkspace(address);
+    await goTo(opened.page, 'Playground');
+    await opened.page.getByLabel('Message').waitFor();
+    return opened;
+  }
+  async function ask(page: Page, question = 'Hi'): Promise<void> {
+    await page.getByLabel('Message').fill(question);
+    await page.getByRole('button', { name: 'Send' }).click();
+  }
+  const listKeys = (workspaceId: string) => dashboard.auth.db.apiKey.findMany({ where: { workspaceId } });
+
+  it('streams an answer with its reasoning, its cost and its call, by a short key that is revoked afterwards', async () => {
+    const { page, workspaceId } = await open('ann@example.com');
+    begin = (res) => say(res, { reasoning: 'They greet.' });
+    await page.getByLabel('System text').fill('Be short.');
+    await page.getByLabel('Temperature').fill('0.5');
+    await ask(page);
+    await page.getByText('They greet.').waitFor();
+    await page.getByText('Estimate of the output so far: $0.0000004.').waitFor();
+    const [first] = calls;
+    if (!first) throw new Error('no call came');
+    say(first.res, { content: 'Hel' });
+    await page.getByText('Hel', { exact: true }).waitFor();
+    await page.getByText('Estimate of the output so far: $0.0000008.').waitFor();
+    say(first.res, { content: 'lo' }, 'length');
+    end(first.res);
+    await page.getByText('Hello', { exact: true }).waitFor();
+    await page.getByText('max tokens allows no more. Cost: $0.00012.').waitFor();
+    expect(first.body).toEqual({
+      model: 'large-chat',
+      messages: [
+        { role: 'system', content: 'Be short.' },
+        { role: 'user', content: 'Hi' },
+      ],
+      max_tokens: 1024,
+      temperature: 0.5,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    await ask(page, 'More');
+    await until('the second call', () => calls.length === 2);
+    expect(calls[1]?.body.messages).toEqual([
+      { role: 'system', content: 'Be short.' },
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Hello' },
+      { role: 'user', content: 'More' },
+    ]);
+
+    const secret = String(first.req.headers.authorization).replace('Bearer ', '');
+    expect(isWellFormedApiKey(secret)).toBe(true);
+    expect(calls[1]?.req.headers.authorization).toBe(`Bearer ${secret}`);
+    const [key, ...others] = await listKeys(workspaceId);
+    expect(others).toEqual([]);
+    expect(key).toMatchObject({ name: 'Playground', maxBudgetNanoUsd: 1_000_000_000n, lastFour: secret.slice(-4) });
+    expect((key?.expiresAt?.getTime() ?? 0) - Date.now()).toBeLessThanOrEqual(600_000);
+    const stored = [await page.content(), JSON.stringify(await page.context().storageState({ indexedDB: true }))];
+    expect(stored.join()).not.toContain(secret.slice(3, -6));
+
+    await page.getByRole('link', { name: CALL_ID }).first().click();
+    await page.getByRole('heading', { name: 'Requests', level: 1 }).waitFor();
+    await until('the key is revoked', async () => (await listKeys(workspaceId))[0]?.status === 'revoked');
+    await goTo(page, 'Keys');
+    await page
+      .getByRole('row', { name: /^Playground/ })
+      .getByText('Revoked')
+      .waitFor();
+  });
+
+  it('stops an answer, whose call ends at the router, by keyboard alone', async () => {
+    const { page } = await open('ben@example.com');
+    begin = (res) => say(res, { content: 'On and on' });
+    await page.getByLabel('Message').focus();
+    await page.keyboard.type('Tell me');
+    await press(page, 'Send');
+    await page.getByText('On and on').waitFor();
+    await press(page, 'Stop');
+    await page.getByText('You stopped the answer').waitFor();
+    await until('the end of the call', () => calls[0]?.res.destroyed);
+    expect(calls).toHaveLength(1);
+    await page.getByRole('button', { name: 'Start over' }).click();
+    await page.getByText('On and on').waitFor({ state: 'detached' });
+  });
+
+  it('shows an event of an error and a stream that breaks off as errors, beside the text so far', async () => {
+    const { page } = await open('cleo@example.com');
+    begin = (res) => {
+      say(res, { content: 'So far' });
+      const { body } = envelope(500, { message: 'The server shuts down.', type: 'server_error', code: 'stream_cut' });
+      res.end(`data: ${JSON.stringify(body)}\n\n`);
+    };
+    await ask(page);
+    await page.getByRole('alert').getByText('The server shuts down.').waitFor();
+    await page.getByText('So far', { exact: true }).waitFor();
+    for (const breakOff of [(res: ServerResponse) => res.end(), (res: ServerResponse) => res.destroy()]) {
+      await page.getByRole('button', { name: 'Start over' }).click();
+      begin = (res) => {
+        say(res, { content: 'So far' });
+        setTimeout(() => breakOff(res), 50);
+      };
+      await ask(page);
+      await page.getByRole('alert').getByText('broke off before its end').waitFor();
+      await page.getByText('So far', { exact: true }).waitFor();
+    }
+  });
+
+  it('shows refusals with their message and a link to help', async () => {
+    const { page } = await open('dora@example.com');
+    for (const [refusal, text] of [
+      [gateRejection(402, { error: 'account_on_hold', message: 'Add credit first.' }), 'Add credit first.'],
+      [throttled('Rate limit reached. Retry in 20 s.', {}), 'Retry in 20 s.'],
+      [unavailable('No engine answers right now.'), 'No engine answers right now.'],
+    ] as const) {
+      refuse(refusal);
+      await ask(page);
+      await page.getByRole('alert').getByText(text).waitFor();
+      await page.getByRole('link', { name: 'Why are calls refused?' }).waitFor();
+      await page.getByText('The call was refused and costs nothing.').waitFor();
+      expect(await page.getByRole('link', { name: CALL_ID }).count()).toBe(0);
+      await page.getByRole('button', { name: 'Start over' }).click();
+    }
+    await page.route('**/console/chat/**', (route) => route.abort());
+    await ask(page);
+    await page.getByRole('alert').getByText('The region does not answer').waitFor();
+    await page.getByLabel('Max tokens').fill('none');
+    await ask(page);
+    await page.getByText('This field must be a whole number.').waitFor();
+  });
+
+  it('is not for a billing viewer, and says so where a region has no chat model', async () => {
+    const { page, path, organizationId } = await dashboard.openWorkspace('ida@example.com');
+    dashboard.catalog.show(MODELS, { 'small-embed': READY });
+    // A page with a route has no cache.
+    await page.route('**/console/models', (route) => route.continue());
+    await page.goto(`${path}/playground`);
+    await page.getByText('has no ready chat model').waitFor();
+    const viewer = await dashboard.openAs('jon@example.com');
+    const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@example.com' } });
+    await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
+    await viewer.goto(`${path}/playground`);
+    await viewer.getByText('Your role does not show this').waitFor();
+    expect(await viewer.getByRole('link', { name: 'Playground' }).count()).toBe(0);
+  });
+
+  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
+    const { page, path } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
+    await page.emulateMedia({ colorScheme });
+    await look(page, `${path}/playground`, 'playground');
+    begin = (res) => {
+      say(res, { reasoning: 'Sie fragen nach einem langen Wort. '.repeat(9) });
+      say(res, { content: `שלום ${'Donaudampfschifffahrtsgesellschaftskapitän'.repeat(9)}` });
+    };
+    await ask(page, 'مرحبا');
+    await page.getByText('Donaudampf').waitFor();
+    await check(page, 'playground-streaming');
+    const [call] = calls;
+    if (call) end(call.res);
+    await page.getByText('The answer is whole.').waitFor();
+    refuse(gateRejection(402, { error: 'account_on_hold', message: 'Add credit first.' }));
+    await ask(page);
+    await page.getByRole('alert').waitFor();
+    await check(page, 'playground-refused');
+  });
+
+  it('draws no error and no report of the content security policy', () => {
+    expect(dashboard.complaints).toEqual([]);
+  });
+});
