@@ -10,14 +10,14 @@ export const { routes } = accountApi;
 const MOST_RETRIES = 2;
 const FRESH_MS = 10_000;
 
-/** Retries reads that got no answer, or a failure of the service. */
+/** Retries reads that could not be sent, and those that met a failure of the service. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: FRESH_MS,
       // A call of a browser that counts itself as offline fails in words, instead of waiting without a word.
       networkMode: 'always',
-      retry: (failures, error) => failures < MOST_RETRIES && !(error instanceof Refused && isFinal(error.status)),
+      retry: (failures, error) => failures < MOST_RETRIES && !(error instanceof Refused && isFinal(error)),
     },
     mutations: { networkMode: 'always' },
   },
@@ -25,7 +25,8 @@ export const queryClient = new QueryClient({
   mutationCache: new MutationCache({ onError: leaveWithoutSession }),
 });
 
-const isFinal = (status: number): boolean => status >= 400 && status < 500;
+/** A refusal stays one. A read that timed out has waited long enough. */
+const isFinal = ({ status, error }: Refused): boolean => (status >= 400 && status < 500) || error === 'timed_out';
 
 /** Shows the sign-in page after a session ended, without what was loaded in that session. */
 function leaveWithoutSession(error: Error): void {

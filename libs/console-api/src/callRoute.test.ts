@@ -6,6 +6,7 @@ import { keysConsoleApi } from './consoleApi.ts';
 const { routes } = accountApi;
 const realFetch = globalThis.fetch;
 afterEach(() => {
+  jest.restoreAllMocks();
   globalThis.fetch = realFetch;
 });
 
@@ -110,5 +111,18 @@ describe('callRoute', () => {
 
     expect(error).toBeInstanceOf(Refused);
     expect(error).toMatchObject({ status: 0, error: 'unreachable' });
+  });
+
+  it('throws timed_out, of status 0, where an answer takes more than 12 s', async () => {
+    const timeout = jest
+      .spyOn(AbortSignal, 'timeout')
+      .mockReturnValue(AbortSignal.abort(new DOMException('', 'TimeoutError')));
+    globalThis.fetch = jest.fn<typeof fetch>(async (_url, init) => {
+      init?.signal?.throwIfAborted();
+      return new Response();
+    });
+
+    await expect(callRoute(routes.getUser)).rejects.toMatchObject({ status: 0, error: 'timed_out' });
+    expect(timeout).toHaveBeenCalledWith(12_000);
   });
 });

@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import type { AccountRoute } from './accountApi.ts';
 import type { AnyConsoleRoute } from './consoleApi.ts';
 
-/** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable`. */
+/** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable` or `timed_out`. */
 export class Refused extends Error {
   readonly status: number;
   readonly error: string;
@@ -17,6 +17,9 @@ export class Refused extends Error {
     this.param = param;
   }
 }
+
+/** Longest wait for an answer, ms. A console host gives up on the service behind it before. */
+const TIMEOUT_MS = 12_000;
 
 const refusalSchema = z.object({ error: z.string(), message: z.string(), param: z.optional(z.string()) });
 
@@ -35,7 +38,7 @@ export interface ConsoleHost {
 
 /**
  * Calls a route from a browser, with the cookies of its own origin. Returns the answer, without fields that the declaration does not
- * have. Throws `Refused` for each refusal, and if no answer comes.
+ * have. Throws `Refused` for each refusal, and if no answer comes within 12 s.
  */
 export const callRoute = <const R extends AccountRoute>(route: R, ...[question]: Arguments<R>) =>
   send(route, question ?? {});
@@ -58,8 +61,9 @@ async function send<const R extends ApiRoute>(
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-  }).catch(() => {
-    throw new Refused(0, words.unreachable);
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch((error: Error) => {
+    throw new Refused(0, error.name === 'TimeoutError' ? words.timedOut : words.unreachable);
   });
   const content: unknown = await response.json().catch(() => undefined);
   if (response.ok) {
@@ -85,6 +89,7 @@ function toAddress(path: string, params: Record<string, string | undefined>): st
 
 const wordsOf = (name: string, hint: string) => ({
   unreachable: { error: 'unreachable', message: `${name} does not answer. ${hint}` },
+  timedOut: { error: 'timed_out', message: `${name} does not answer. ${hint}` },
   unreadable: {
     error: 'unreadable_answer',
     message: `The answer of ${name.toLowerCase()} cannot be read. Load this page again; it may be older than the service.`,
