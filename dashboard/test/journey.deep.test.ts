@@ -1,0 +1,195 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMail.ts';
+import { startTestStack, type TestStack } from '../../test/support/startTestStack.ts';
+import { createOrganization, goTo, inBrowser } from './startDashboard.ts';
+
+// The way of docs/members.md on a whole stack in Chromium: from nothing to calls, their cost and the end of a key.
+// `JOURNEYS=20` goes it twenty times.
+
+jest.setTimeout(300_000);
+
+const { JOURNEYS = '2', TURNPIKE_TEST_BROWSER: channel } = process.env;
+const TIMES = Array.from({ length: Number(JOURNEYS) }, (_, time) => time + 1);
+const MODEL = 'llama-3.3-70b-instruct';
+/** Pictures of the way, for its page in the docs. */
+const PICTURES = join(import.meta.dirname, '../pictures');
+/** A user of the identity provider. */
+const INVITED = { name: /Cleo/, address: 'cleo@example.com' };
+
+inBrowser('from nothing to a paid call', () => {
+  let stack: TestStack;
+  let browser: Browser;
+  beforeAll(async () => {
+    stack = await startTestStack({ kafka: false });
+    browser = await chromium.launch({ executablePath: `/usr/bin/${channel}`, args: ['--no-sandbox'] });
+    await mkdir(PICTURES, { recursive: true });
+  }, 240_000);
+  afterAll(async () => {
+    await browser?.close();
+    await stack?.stop(AbortSignal.abort());
+  }, 60_000);
+
+  const account = () => stack.running.stack.account;
+  const newMail = (to: string, after?: CaughtMail) =>
+    untilMail(account().mail_catcher_url, { to, ...(after && { after }) });
+
+  async function openPage(): Promise<Page> {
+    const context = await browser.newContext({
+      baseURL: account().origin,
+      locale: 'en-GB',
+      timezoneId: 'UTC',
+      viewport: { width: 1_280, height: 900 },
+    });
+    context.setDefaultTimeout(60_000);
+    return context.newPage();
+  }
+
+  /** Signs in by a mailed link, which comes after other mails to the address. */
+  async function signInByMail(page: Page, address: string, after?: CaughtMail): Promise<void> {
+    await page.goto('/sign-in');
+    await page.getByLabel('E-mail address').fill(address);
+    await page.getByRole('button', { name: 'Mail me a link' }).click();
+    await page.getByText('a link is on its way').waitFor();
+    await page.goto(toLink((await newMail(address, after)).text));
+    await page.getByRole('button', { name: 'Sign in now' }).click();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+  }
+
+  async function signInByPasskey(page: Page): Promise<void> {
+    const authenticator = await page.context().newCDPSession(page);
+    await authenticator.send('WebAuthn.enable');
+    await authenticator.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+      },
+    });
+    await goTo(page, 'Sessions');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Laptop');
+    await page.getByRole('button', { name: 'Add passkey' }).click();
+    await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+  }
+
+  const takePicture = (page: Page, name: string): Promise<Buffer> =>
+    page.screenshot({ path: join(PICTURES, `journey-${name}.png`) });
+
+  it.each(TIMES)('leads a new user to a call, its cost and the end of the key, time %d', async (time) => {
+    const address = `owner-${time}@example.com`;
+    const page = await openPage();
+    await signInByMail(page, address);
+    await signInByPasskey(page);
+    await createOrganization(page, 'Acme');
+    await createWorkspace(page);
+
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Server');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    await page.getByRole('heading', { name: 'Copy the secret now' }).waitFor();
+    const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+
+    const call = await callModel(secret);
+    expect([call.status, call.body.usage?.cost]).toEqual([200, expect.any(Number)]);
+
+    await goTo(page, 'Requests');
+    await page.getByLabel('Id of the request').fill(call.body.id ?? '');
+    await page.getByRole('button', { name: 'Show the request' }).click();
+    await page.getByRole('row', { name: /^Charge/ }).waitFor();
+    await takePicture(page, 'request');
+    await goTo(page, 'Usage');
+    await page.getByRole('cell', { name: MODEL }).first().waitFor();
+    await takePicture(page, 'usage');
+
+    await goTo(page, 'Members');
+    await page.getByRole('button', { name: 'Invite a member' }).first().click();
+    const invited = time === 1 ? INVITED.address : `guest-${time}@example.com`;
+    await page.getByLabel('E-mail address').fill(invited);
+    await page.getByRole('button', { name: 'Send the invitation' }).click();
+    await page.getByRole('cell', { name: invited, exact: true }).waitFor();
+    const guest = await openPage();
+    const invitation = await newMail(invited);
+    if (time === 1) await signInAtProvider(guest);
+    else await signInByMail(guest, invited, invitation);
+    await guest.goto(toLink(invitation.text));
+    await guest.getByRole('button', { name: 'Accept the invitation' }).click();
+    await guest.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
+    await guest.context().close();
+
+    await page.getByRole('navigation').getByRole('link', { name: 'Production (us)' }).click();
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: /^Revoke Server/ }).click();
+    await page.getByRole('button', { name: 'Revoke for good' }).click();
+    await page
+      .getByRole('row', { name: /Server/ })
+      .getByText('Revoked', { exact: true })
+      .waitFor();
+    expect((await callModel(secret)).status).toBe(401);
+    await page.context().close();
+  });
+
+  it('goes on with the pages of the account layer while the region hangs, and with all once it answers', async () => {
+    const page = await openPage();
+    await signInByMail(page, 'hung@example.com');
+    await createOrganization(page, 'Acme');
+    await createWorkspace(page);
+    const { edge } = stack.running.parts.services;
+    process.kill(edge.pid, 'SIGSTOP');
+    try {
+      await page.getByRole('navigation').getByRole('link', { name: 'Keys' }).click();
+      await page.getByText('The region does not answer').waitFor();
+      await goTo(page, 'Members');
+      await page.getByRole('cell', { name: 'Owner', exact: true }).waitFor();
+    } finally {
+      process.kill(edge.pid, 'SIGCONT');
+    }
+    await page.getByRole('navigation').getByRole('link', { name: 'Production (us)' }).click();
+    await goTo(page, 'Keys');
+    await page.getByText('This workspace has no key yet').waitFor();
+    await page.context().close();
+  });
+
+  async function createWorkspace(page: Page): Promise<void> {
+    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
+    await page.getByText('A workspace is permanent.').waitFor();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Production');
+    await page.getByRole('button', { name: 'Create for good' }).click();
+    await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  }
+
+  async function signInAtProvider(page: Page): Promise<void> {
+    await page.goto('/sign-in');
+    await page.getByRole('button', { name: /Local identity provider/ }).click();
+    await page.getByRole('button', { name: INVITED.name }).first().click();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+  }
+
+  async function callModel(
+    secret: string,
+  ): Promise<{ status: number; body: { id?: string; usage?: { cost: number } } }> {
+    const response = await fetch(`${stack.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    return { status: response.status, body: (await response.json()) as object };
+  }
+});
+
+/** Returns the address in a mail. */
+function toLink(text: string): string {
+  const link = /https?:\/\/\S+/.exec(text)?.[0];
+  if (!link) throw new Error('the mail has no link');
+  return link;
+}
