@@ -111,6 +111,20 @@ inBrowser('from nothing to a paid call', () => {
     await page.getByRole('cell', { name: MODEL }).first().waitFor();
     await takePicture(page, 'usage');
 
+    await goTo(page, 'Playground');
+    await page.getByLabel('Model', { exact: true }).selectOption(MODEL);
+    await page.getByLabel('Message').fill('What is a turnpike?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText(/The answer is whole\. Cost: \$0\.0*[1-9]/).waitFor();
+    await takePicture(page, 'playground');
+    await page.getByRole('link', { name: /^Show the request/ }).click();
+    await page.getByRole('row', { name: /^Charge/ }).waitFor();
+    await goTo(page, 'Models');
+    await page.getByText(MODEL).first().waitFor();
+    await takePicture(page, 'models');
+    await page.goBack();
+    await page.goBack();
+
     await goTo(page, 'Members');
     await page.getByRole('button', { name: 'Invite a member' }).first().click();
     const invited = time === 1 ? INVITED.address : `guest-${time}@example.com`;
