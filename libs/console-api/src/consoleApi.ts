@@ -279,8 +279,11 @@ export const keysConsoleApi = defineRoutes('auth', {
     method: 'GET',
     path: '/console/key-changes',
     promise:
-      'Lists what members changed of the workspace’s keys, the newest first, 100 at a time. `before` is the last id of the page before.',
-    params: z.object({ before: z.optional(z.string().check(z.regex(/^\d{1,18}$/, 'must be an id of a change'))) }),
+      'Lists what members changed of the workspace’s keys, or of one key, the newest first, 100 at a time. `before` is the last id of the page before.',
+    params: z.object({
+      before: z.optional(z.string().check(z.regex(/^\d{1,18}$/, 'must be an id of a change'))),
+      key_id: z.optional(z.string().check(z.regex(/^[\w-]{1,128}$/, 'must be the id of a key'))),
+    }),
     answer: z.object({ changes: z.array(keyChangeSchema), next: z.nullable(z.string()) }),
   },
   getKeyHeadroom: {

@@ -558,6 +558,20 @@ describe('the audit of keys', () => {
     expect([rest.next, rest.changes.map(({ after }: { after: object }) => after)]).toEqual([null, [{ rpm: 1 }]]);
   });
 
+  it('is that of one key if asked for one, and empty for a key of another workspace', async () => {
+    const { workspaceId, keyId, ask } = await aChangedKey();
+    const { keyId: otherId } = await registerAKey(auth, { workspace_id: workspaceId });
+    await call(blockKey, { member: { workspaceId }, params: { key_id: otherId } });
+    await ask(blockKey, {});
+    await ask(unblockKey, {});
+    const { changes } = await listChanges(workspaceId, { key_id: keyId });
+    expect(changes.map(({ action }: { action: string }) => action)).toEqual(['unblock', 'block']);
+    const [{ change_id: before }] = changes;
+    expect((await listChanges(workspaceId, { key_id: keyId, before })).changes).toEqual(changes.slice(1));
+    const { workspaceId: foreign } = await putAWorkspace(auth);
+    expect((await listChanges(foreign, { key_id: keyId })).changes).toEqual([]);
+  });
+
   it('refuses a page that begins at no id', async () => {
     const { workspaceId } = await putAWorkspace(auth);
     expect(await listChanges(workspaceId, { before: '1 OR true' })).toMatchObject({ param: 'before' });

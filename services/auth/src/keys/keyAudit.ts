@@ -52,15 +52,16 @@ export interface KeyChange {
   after: unknown;
 }
 
-/** A page of the changes of a workspace's keys, the newest first. `next` is what to ask for as `before`, null on the last page. */
+/** A page of the changes of a workspace's keys, or of one of them, the newest first. `next` is what to ask for as `before`, null on the last page. */
 export async function listKeyChanges(
   db: Db,
-  { workspaceId, before }: { workspaceId: string; before: string | undefined },
+  { workspaceId, keyId, before }: { workspaceId: string; keyId: string | undefined; before: string | undefined },
 ): Promise<{ changes: KeyChange[]; next: string | null }> {
   const rows = await db.query(sql<KeyChange>`
     SELECT change_id::text AS "changeId", at, key_id AS "keyId", user_id AS "userId", role, action, before, after
     FROM key_change
-    WHERE workspace_id = ${workspaceId} AND change_id < coalesce(${before ?? null}::bigint, 9223372036854775807)
+    WHERE workspace_id = ${workspaceId} AND key_id = coalesce(${keyId ?? null}, key_id)
+      AND change_id < coalesce(${before ?? null}::bigint, 9223372036854775807)
     ORDER BY key_change.change_id DESC LIMIT ${PAGE + 1}`);
   const changes = rows.slice(0, PAGE);
   return { changes, next: rows.length > PAGE ? (changes.at(-1)?.changeId ?? null) : null };

@@ -61,8 +61,8 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     blockKey: changeStatus('block'),
     unblockKey: changeStatus('unblock'),
     revokeKey: changeStatus('revoke'),
-    async listKeyChanges({ params: { before }, caller: { workspaceId } }) {
-      const { changes: lines, next } = await listKeyChanges(db, { workspaceId, before });
+    async listKeyChanges({ params: { before, key_id: ofKey }, caller: { workspaceId } }) {
+      const { changes: lines, next } = await listKeyChanges(db, { workspaceId, keyId: ofKey, before });
       return {
         changes: lines.map(({ changeId, at, keyId, userId, ...line }) => ({
           change_id: changeId,
