@@ -101,6 +101,18 @@ export const monthByKeyQuery = (workspace: Workspace) =>
     },
   });
 
+/** Time after which a shown page reads live amounts again. */
+const LIVE_MS = 10_000;
+
+/** The live spend of a key, and the use of its limits per minute. */
+export const headroomQuery = (workspace: Workspace, keyId: string) =>
+  queryOptions({
+    queryKey: ['headroom', workspace.workspaceId, keyId],
+    queryFn: () => callConsole(workspace, keyRoutes.getKeyHeadroom, { params: { key_id: keyId } }),
+    refetchInterval: LIVE_MS,
+  });
+export type Headroom = z.output<typeof keyRoutes.getKeyHeadroom.answer>;
+
 export const creditQuery = (workspace: Workspace) =>
   queryOptions({
     queryKey: ['credit', workspace.workspaceId],

@@ -97,6 +97,21 @@ const keys = createRoute({
   path: PAGES.keys,
   component: lazyRouteComponent(() => import('./pages/Keys.tsx'), 'Keys'),
 });
+const key = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.key,
+  component: lazyRouteComponent(() => import('./pages/Key.tsx'), 'KeyPage'),
+});
+const keyChanges = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.keyChanges,
+  component: lazyRouteComponent(() => import('./pages/KeyChanges.tsx'), 'KeyChanges'),
+});
+const limits = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.limits,
+  component: lazyRouteComponent(() => import('./pages/Limits.tsx'), 'Limits'),
+});
 const usage = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.usage,
@@ -142,7 +157,7 @@ export const router = createRouter({
       organizations,
       members,
       workspaces,
-      workspace.addChildren([overview, keys, usage, requests, jobs, playground]),
+      workspace.addChildren([overview, keys, key, keyChanges, limits, usage, requests, jobs, playground]),
       audit,
     ]),
   ]),

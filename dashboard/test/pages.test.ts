@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { inBrowser, openEyes } from './startDashboard.ts';
 import { CREDIT, type OpenWorkspace, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-import { walkAccount, walkJobs, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
+import { walkAccount, walkJobs, walkKey, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
 
 jest.setTimeout(300_000);
 
@@ -33,6 +33,10 @@ inBrowser('each page of the dashboard in Chromium', () => {
 
   it('is without fault for keys', async () => {
     await walkKeys(dashboard, await dashboard.openWorkspace('ben@example.com'), eyes);
+  });
+
+  it('is without fault for one key and for limits', async () => {
+    await walkKey(dashboard, await dashboard.openWorkspace('dora@example.com'), eyes);
   });
 
   it('draws no error and no report of the content security policy', () => {

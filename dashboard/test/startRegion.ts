@@ -29,10 +29,12 @@ export interface RegionalDashboard extends Dashboard {
   catalog: Awaited<ReturnType<typeof startCatalog>>;
   /** Sets how the router answers chat calls. */
   answerChats(listener: RequestListener): void;
-  /** Sets what the region's gate knows of money, in nano-dollars. */
-  setCredit(amounts: Record<string, string>): void;
+  /** Sets what the region's gate knows of money, in nano-dollars, and of the use of limits per minute. */
+  setCredit(amounts: Record<string, string | number>): void;
   /** Records a call of now with this charge. */
   spend(call: { workspaceId: string; keyId: string; nanoUsd: bigint }): Promise<void>;
+  /** Registers `Key 0`, `Key 1` …, each a second younger than the one before. */
+  registerMany(workspaceId: string, count: number): Promise<unknown>;
   /** Gives the region a workspace that the account layer has, as its feed does. */
   tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
   /** Signs in and creates an organization with a workspace. The region does not know it yet. */
@@ -134,6 +136,11 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
           chargeNanoUsd,
         }),
       ]),
+    registerMany: (workspaceId, count) => auth.db.$executeRaw`
+      INSERT INTO api_key (key_id, workspace_id, stored_hash, pepper_id, last_four, name, created_at)
+      SELECT 'key_' || ${workspaceId} || '_' || n, ${workspaceId}, encode(sha256((${workspaceId} || ' ' || n)::bytea), 'hex'),
+        'p1', lpad(n::text, 4, '0'), 'Key ' || n, TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 second'
+      FROM generate_series(0, ${count - 1}::int) AS n`,
     tellWorkspace,
     createWorkspace,
     async openWorkspace(address) {

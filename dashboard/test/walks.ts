@@ -135,6 +135,9 @@ export async function walkAccount(dashboard: Dashboard, eyes: Eyes): Promise<voi
   await eyes.check(page, 'organization-unknown');
 }
 
+export const AWKWARD =
+  'שלום: ein sehr langer Name, Donaudampfschifffahrtsgesellschaftskapitän, damit er umgebrochen wird';
+
 /** Walks over the overview and the keys of a new workspace. Cuts the page off from its region at the end. */
 export async function walkKeys(
   { auth, spend }: RegionalDashboard,
@@ -143,9 +146,8 @@ export async function walkKeys(
 ): Promise<void> {
   await eyes.look(page, path, 'overview');
   await eyes.look(page, `${path}/keys`, 'keys-empty');
-  const name = 'שלום: ein sehr langer Name, Donaudampfschifffahrtsgesellschaftskapitän, damit er umgebrochen wird';
   const limits = { max_budget_nano_usd: '25000000000', expires_at: '2027-01-01T00:00:00Z' };
-  await registerAKey(auth, { workspace_id: workspaceId, name, ...limits });
+  await registerAKey(auth, { workspace_id: workspaceId, name: AWKWARD, ...limits });
   const { keyId } = await registerAKey(auth, { workspace_id: workspaceId, name: 'Server' });
   await auth.callInternal('POST', `/internal/keys/${keyId}/block`);
   await spend({ workspaceId, keyId, nanoUsd: 4_200n });
@@ -170,6 +172,48 @@ export async function walkKeys(
   await page.goto(`${path}/keys`);
   await page.getByText('The region does not answer').waitFor();
   await eyes.check(page, 'keys-region-away');
+}
+
+/** Walks over one key, the history of keys and the limits of a new workspace. Cuts the page off from its region at the end. */
+export async function walkKey(
+  { auth }: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, `${path}/limits`, 'limits-empty');
+  await eyes.look(page, `${path}/key-changes`, 'key-changes-empty');
+  const key = { workspace_id: workspaceId, name: AWKWARD, max_budget_nano_usd: '1600000000' };
+  const { keyId } = await registerAKey(auth, key);
+  const { keyId: blockedId } = await registerAKey(auth, { workspace_id: workspaceId, name: 'Server' });
+  await auth.callInternal('POST', `/internal/keys/${blockedId}/block`);
+  await eyes.look(page, `${path}/limits`, 'limits');
+  await eyes.look(page, `${path}/keys/${blockedId}`, 'key-blocked');
+  await eyes.look(page, `${path}/keys/${keyId}`, 'key');
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Requests a minute').fill('0');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('must be at least 1').waitFor();
+  await eyes.check(page, 'key-edit-dialog');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: /^Rotate/ }).click();
+  await eyes.check(page, 'key-rotate-dialog');
+  await page.getByRole('button', { name: 'Make the new secret' }).click();
+  await page.getByLabel('Secret of the key').waitFor();
+  await eyes.check(page, 'key-rotated-dialog');
+  await page.getByRole('button', { name: /^I have copied it/ }).click();
+  await eyes.look(page, `${path}/keys/${keyId}`, 'key-rotated');
+  await eyes.look(page, `${path}/key-changes`, 'key-changes');
+  await page.route('**/headroom', (route) => route.abort());
+  await page.goto(`${path}/limits`);
+  await page.getByText('The use of 2 keys could not be read').waitFor();
+  await eyes.check(page, 'limits-without-use');
+  await page.route('**/console/**', (route) => route.abort());
+  await page.goto(`${path}/keys/${keyId}`);
+  await page.getByText('The region does not answer').first().waitFor();
+  await eyes.check(page, 'key-region-away');
+  await goTo(page, 'Limits');
+  await page.getByText('The region does not answer').first().waitFor();
+  await eyes.check(page, 'limits-region-away');
 }
 
 /** Registers keys with awkward names. Each has a call of today and one of two days ago. Returns their ids. */

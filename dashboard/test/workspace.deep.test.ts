@@ -129,17 +129,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
 
   it('shows 10,000 keys by pages, the newest first, and finds one of them', async () => {
     const { page, path, workspaceId } = await openWorkspace('gus@example.com');
-    await dashboard.auth.db.apiKey.createMany({
-      data: Array.from({ length: 10_000 }, (_, index) => ({
-        keyId: `key_${workspaceId}_${index}`,
-        workspaceId,
-        storedHash: toKeySha256(`${workspaceId} ${index}`),
-        pepperId: 'p1',
-        lastFour: String(index).padStart(4, '0'),
-        name: `Key ${index}`,
-        createdAt: new Date(Date.UTC(2026, 0, 1) + index * 1_000),
-      })),
-    });
+    await dashboard.registerMany(workspaceId, 10_000);
     await page.goto(`${path}/keys`);
     await page.getByText('1 to 50 of 10,000', { exact: true }).waitFor();
     expect(await page.getByRole('row').nth(1).getByRole('cell').first().textContent()).toBe('Key 9999');

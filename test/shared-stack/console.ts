@@ -76,6 +76,9 @@ it('creates a key that works at the API at once, and is refused from the next ca
   expect((await change(`/console/keys/${keyId}`, { rpm: 7 }, 'PATCH')).status).toBe(200);
   expect(await readKey()).toMatchObject({ rate_limit: { rpm: 7 } });
   expect(await chat()).toBe(200);
+  const headroom = await ask(`/console/keys/${keyId}/headroom`, token);
+  const used = { used_requests: expect.any(Number), used_tokens: expect.any(Number) };
+  expect(await headroom.json()).toMatchObject({ rpm: 7, ...used });
   expect((await change(`/console/keys/${keyId}/block`, {})).status).toBe(200);
   expect(await chat()).toBe(403);
   expect((await change(`/console/keys/${keyId}/unblock`, {})).status).toBe(200);

@@ -1,13 +1,12 @@
-import { Button, Code, Group, Paper, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Button, Code, Group, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import { PAGES } from '@turnpike/console-api/pages';
-import type { ReactNode } from 'react';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
 import { Facts } from '../shell/Facts.tsx';
-import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Loaded, Moment, Name, Page, Part } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 import { keyNamesQuery } from '../usage/readUsage.ts';
@@ -118,19 +117,6 @@ const UNIT_NAMES: Record<Call['billing_unit'], string> = {
   minute: 'Seconds',
   character: 'Characters',
 };
-
-function Part({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Paper withBorder p="md">
-      <Stack>
-        <Title order={2} size="h3">
-          {title}
-        </Title>
-        {children}
-      </Stack>
-    </Paper>
-  );
-}
 
 /** The lines of the cost, whose amounts add up to the charge. */
 function Cost({ call }: { call: Call }) {

@@ -1,8 +1,11 @@
 import { Button, Group, Stack, Title } from '@mantine/core';
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 
-/** A dialog of the browser: it keeps the focus, Escape closes it, and the focus goes back to where it was. */
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+/**
+ * A dialog of the browser: it keeps the focus, Escape closes it, and the focus goes back to where it was. Without `onClose` its content
+ * alone closes it.
+ */
+export function Dialog({ title, onClose, children }: { title: string; onClose?: () => void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useLayoutEffect(() => {
@@ -11,7 +14,13 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
     return () => element?.close();
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={id} onCancel={onClose} className="dialog">
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      closedby={onClose ? 'closerequest' : 'none'}
+      onCancel={onClose ?? ((event) => event.preventDefault())}
+      className="dialog"
+    >
       <Stack>
         <Title order={2} size="h3" id={id}>
           {title}

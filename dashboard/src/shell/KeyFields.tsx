@@ -1,7 +1,8 @@
 import { Group, TextInput } from '@mantine/core';
 import { keysConsoleApi, perMinute } from '@turnpike/console-api/consoleApi';
 import * as z from 'zod/mini';
-import { usdField } from '../usd.ts';
+import type { Key } from '../console.ts';
+import { toUsdField, usdField } from '../usd.ts';
 
 const numberField = z.pipe(
   z.pipe(z.string().check(z.trim(), z.regex(/^\d{1,10}$/, 'must be a whole number')), z.transform(Number)),
@@ -20,42 +21,45 @@ export const keyFormSchema = z.object({
   ),
 });
 
-/** The fields of a new key, with the usual limits. */
-export function KeyFields({ problemOf }: { problemOf: (field: string) => string | undefined }) {
+type KeyTexts = z.input<typeof keyFormSchema>;
+const USUAL: KeyTexts = { name: '', rpm: '600', tpm: '1000000', max_budget_nano_usd: '', expires_at: '' };
+
+/** Writes a key into the fields of the form. Of an expiry it writes the day. */
+export const toKeyTexts = ({ name, rpm, tpm, max_budget_nano_usd: budget, expires_at: expiresAt }: Key): KeyTexts => ({
+  name,
+  rpm: `${rpm}`,
+  tpm: `${tpm}`,
+  max_budget_nano_usd: toUsdField(budget),
+  expires_at: expiresAt?.slice(0, 'YYYY-MM-DD'.length) ?? '',
+});
+
+/** The fields of a key that is edited, or of a new key with the usual limits. */
+export function KeyFields({
+  texts = USUAL,
+  problemOf,
+}: {
+  texts?: KeyTexts;
+  problemOf: (field: string) => string | undefined;
+}) {
+  const fieldOf = (name: keyof KeyTexts) => ({ name, defaultValue: texts[name], error: problemOf(name) });
   return (
     <>
-      <TextInput label="Name" name="name" error={problemOf('name')} required />
+      <TextInput label="Name" {...fieldOf('name')} required />
       <Group grow preventGrowOverflow={false} align="flex-start">
-        <TextInput
-          label="Requests a minute"
-          name="rpm"
-          inputMode="numeric"
-          defaultValue="600"
-          error={problemOf('rpm')}
-          required
-        />
-        <TextInput
-          label="Tokens a minute"
-          name="tpm"
-          inputMode="numeric"
-          defaultValue="1000000"
-          error={problemOf('tpm')}
-          required
-        />
+        <TextInput label="Requests a minute" inputMode="numeric" {...fieldOf('rpm')} required />
+        <TextInput label="Tokens a minute" inputMode="numeric" {...fieldOf('tpm')} required />
       </Group>
       <TextInput
         label="Budget in dollars"
         description="The most that the key may ever spend. Empty means no budget of its own."
-        name="max_budget_nano_usd"
         inputMode="decimal"
-        error={problemOf('max_budget_nano_usd')}
+        {...fieldOf('max_budget_nano_usd')}
       />
       <TextInput
         label="Expires at the start of"
         description="A day in UTC. Empty means never."
-        name="expires_at"
         type="date"
-        error={problemOf('expires_at')}
+        {...fieldOf('expires_at')}
       />
     </>
   );

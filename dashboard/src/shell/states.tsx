@@ -100,3 +100,17 @@ export function Name({ children }: { children: string }) {
 }
 
 export const Usd = ({ nano }: { nano: bigint }) => <span style={{ whiteSpace: 'nowrap' }}>{formatUsd(nano)}</span>;
+
+/** A part of a page, under a heading. */
+export function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper withBorder p="md">
+      <Stack>
+        <Title order={2} size="h3">
+          {title}
+        </Title>
+        {children}
+      </Stack>
+    </Paper>
+  );
+}

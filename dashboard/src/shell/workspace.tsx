@@ -10,6 +10,7 @@ import { Loaded, Name } from './states.tsx';
 const WORKSPACE_PAGES = [
   { path: PAGES.overview, title: 'Overview', right: 'organization.read' },
   { path: PAGES.keys, title: 'Keys', right: 'keys.read' },
+  { path: PAGES.limits, title: 'Limits', right: 'usage.read' },
   { path: PAGES.playground, title: 'Playground', right: 'keys.write' },
   { path: PAGES.usage, title: 'Usage', right: 'usage.read' },
   { path: PAGES.requests, title: 'Requests', right: 'usage.read' },

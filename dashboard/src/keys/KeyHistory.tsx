@@ -1,0 +1,148 @@
+import { Button, Code, Table, Text } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { PAGES } from '@turnpike/console-api/pages';
+import { ROLES } from '@turnpike/console-api/roles';
+import type { ReactNode } from 'react';
+import type * as z from 'zod/mini';
+import { membersQuery } from '../account.ts';
+import { callConsole, keyRoutes, useKeys } from '../console.ts';
+import { ROLE_NAMES } from '../shell/roleNames.ts';
+import { Empty, Loaded, Moment, Name, Usd } from '../shell/states.tsx';
+import { WideTable } from '../shell/WideTable.tsx';
+import { useWorkspace } from '../shell/workspace.tsx';
+import { COUNT, STATE_NAMES } from './keyStates.ts';
+
+type Change = z.output<typeof keyRoutes.listKeyChanges.answer>['changes'][number];
+
+const ACTIONS: Record<string, string> = {
+  create: 'Created',
+  update: 'Edited',
+  rotate: 'Secret rotated',
+  end_old_secret: 'Old secret ended',
+  block: 'Blocked',
+  unblock: 'Unblocked',
+  revoke: 'Revoked',
+};
+
+/** The changes of one key, or of all keys of the workspace, the newest first. */
+export function KeyHistory({ keyId }: { keyId?: string }) {
+  const workspace = useWorkspace();
+  const { organizationId, workspaceId } = workspace;
+  const members = useQuery(membersQuery(organizationId));
+  const keys = useKeys(workspace);
+  const query = useInfiniteQuery({
+    queryKey: ['key changes', workspaceId, keyId],
+    queryFn: ({ pageParam: before }) =>
+      callConsole(workspace, keyRoutes.listKeyChanges, { params: { before, key_id: keyId } }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+  });
+  const nameOf = (id: string) => members.data?.members.find(({ user_id }) => user_id === id)?.name;
+  const keyOf = (id: string) => keys.data?.find(({ key_id }) => key_id === id);
+  return (
+    <Loaded query={query}>
+      {({ pages }) => {
+        const changes = pages.flatMap((page) => page.changes);
+        if (changes.length === 0)
+          return (
+            <Empty>
+              <Text>
+                No member has changed {keyId === undefined ? 'a key of this workspace' : 'this key'} yet. Changes by the
+                operator are not listed here.
+              </Text>
+            </Empty>
+          );
+        return (
+          <>
+            <WideTable
+              label="Changes"
+              columns={['When', ...(keyId === undefined ? ['Key'] : []), 'Who', 'Change', 'Details']}
+            >
+              {changes.map((change) => (
+                <Table.Tr key={change.change_id}>
+                  <Table.Td>
+                    <Moment at={change.at} />
+                  </Table.Td>
+                  {keyId === undefined && (
+                    <Table.Td>
+                      <Link
+                        to={PAGES.key}
+                        params={{ organizationId, workspaceId, keyId: change.key_id }}
+                        className="link"
+                      >
+                        <Name>{keyOf(change.key_id)?.name ?? change.key_id}</Name>
+                      </Link>
+                    </Table.Td>
+                  )}
+                  <Table.Td>
+                    <Name>{nameOf(change.user_id) ?? change.user_id}</Name>
+                    <Text size="sm" c="dimmed">
+                      {toRoleName(change.role)}
+                    </Text>
+                  </Table.Td>
+                  <Table.Td>{ACTIONS[change.action] ?? change.action}</Table.Td>
+                  <Table.Td>
+                    <Details change={change} />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </WideTable>
+            {query.hasNextPage && (
+              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                Show older changes
+              </Button>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+const toRoleName = (text: string): string => {
+  const role = ROLES.find((name) => name === text);
+  return role ? ROLE_NAMES[role] : text;
+};
+
+/** The changed fields: `Requests a minute: 600 → 60`. */
+function Details({ change: { before, after } }: { change: Change }) {
+  const old = new Map(Object.entries(before ?? {}));
+  return Object.entries(after ?? {}).map(([field, value]) => (
+    <div key={field}>
+      {FIELD_NAMES[field] ?? field.replaceAll('_', ' ')}: {old.has(field) && <>{toShown(field, old.get(field))} → </>}
+      {toShown(field, value)}
+    </div>
+  ));
+}
+
+const FIELD_NAMES: Record<string, string> = {
+  name: 'Name',
+  status: 'Status',
+  rpm: 'Requests a minute',
+  tpm: 'Tokens a minute',
+  max_budget_nano_usd: 'Budget',
+  expires_at: 'Expires',
+  last_four: 'Secret',
+  old_secret_ends_at: 'Old secret ends',
+};
+
+/** Shows the value of a field as the page of the key shows it. A field that this page does not know is shown as it is. */
+function toShown(field: string, value: unknown): ReactNode {
+  if (value === null) return field === 'expires_at' ? 'never' : 'none';
+  if (typeof value === 'number') return COUNT.format(value);
+  if (typeof value !== 'string') return <Code>{JSON.stringify(value)}</Code>;
+  switch (field) {
+    case 'max_budget_nano_usd':
+      return <Usd nano={BigInt(value)} />;
+    case 'expires_at':
+    case 'old_secret_ends_at':
+      return <Moment at={value} />;
+    case 'last_four':
+      return <Code>sk-...{value}</Code>;
+    case 'status':
+      return Object.entries(STATE_NAMES).find(([state]) => state === value)?.[1] ?? value;
+    default:
+      return <Name>{value}</Name>;
+  }
+}

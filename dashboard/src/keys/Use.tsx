@@ -1,0 +1,60 @@
+import { Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { Headroom } from '../console.ts';
+import { Usd } from '../shell/states.tsx';
+import { COUNT } from './keyStates.ts';
+
+const FULL = 1_000n;
+/** Part of a limit in thousandths from which on the meter warns. */
+const HIGH = 800;
+
+/** The use of a limit, in words and as a meter. */
+export function Use({
+  label,
+  used,
+  limit,
+  children,
+}: {
+  label: string;
+  used: bigint;
+  limit: bigint;
+  children: ReactNode;
+}) {
+  const part = used >= limit ? FULL : (used * FULL) / limit;
+  return (
+    <Stack gap={2}>
+      <Text size="sm">{children}</Text>
+      <meter aria-label={label} className="use" max={Number(FULL)} high={HIGH} optimum={0} value={Number(part)} />
+    </Stack>
+  );
+}
+
+/** The use of a limit in requests or tokens a minute. It is undefined until it is read, and null if the gate does not show it. */
+export function UsedRate({ label, used, limit }: { label: string; used: number | null | undefined; limit: number }) {
+  if (used === undefined) return <Text size="sm">Limit: {COUNT.format(limit)}</Text>;
+  if (used === null) return <Text size="sm">Limit: {COUNT.format(limit)}. Its use is not known now.</Text>;
+  return (
+    <Use label={label} used={BigInt(used)} limit={BigInt(limit)}>
+      {COUNT.format(used)} of {COUNT.format(limit)}
+    </Use>
+  );
+}
+
+/** The spend of a key beside its budget. Calls in progress hold a part of it. */
+export function UsedBudget({ headroom }: { headroom: Headroom }) {
+  const [spent, held] = [BigInt(headroom.spend_nano_usd), BigInt(headroom.held_nano_usd)];
+  if (headroom.max_budget_nano_usd === null)
+    return (
+      <Text size="sm">
+        <Usd nano={spent} /> spent, no budget
+      </Text>
+    );
+  const budget = BigInt(headroom.max_budget_nano_usd);
+  const left = budget - spent - held;
+  return (
+    <Use label="Budget" used={spent + held} limit={budget}>
+      <Usd nano={spent} /> of <Usd nano={budget} /> spent, <Usd nano={held} /> held,{' '}
+      <Usd nano={left > 0n ? left : 0n} /> left
+    </Use>
+  );
+}
