@@ -1,3 +1,4 @@
+import { budgetPeriodSchema } from '@turnpike/internal-api/budgetPeriod';
 import { LARGEST_LIMIT_NANO_USD, type NanoUsd, parseUsd, toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
@@ -40,6 +41,14 @@ export const usd = z.string().transform((text, context): NanoUsd => {
     return refuse(`must be at most ${toUsdText(LARGEST_LIMIT_NANO_USD)}`);
   return parseUsd(text);
 });
+
+/** Dollars of each day, week or month, as in `12.5/day`. */
+export const usdOfPeriod = z
+  .string()
+  .regex(/^[^/]+\/(day|week|month)$/, 'must be dollars of a day, week or month, as in 12.5/day')
+  .transform((text) => text.split('/'))
+  .pipe(z.tuple([usd, budgetPeriodSchema]))
+  .transform(([maxNanoUsd, period]) => ({ period, maxNanoUsd }));
 
 const MOST_PER_MINUTE = 1_000_000_000;
 export const perMinute = z

@@ -12,6 +12,7 @@ const aKey = (id: string) => ({
   rpm: 60,
   tpm: 1_000,
   max_budget_nano_usd: null,
+  period_budget: null,
   allowed_models: null,
   expires_at: null,
   created_at: '2026-11-22T00:00:00Z',
