@@ -110,6 +110,10 @@ inBrowser('from nothing to a paid call', () => {
     await goTo(page, 'Usage');
     await page.getByRole('cell', { name: MODEL }).first().waitFor();
     await takePicture(page, 'usage');
+    await goTo(page, 'Overview');
+    await page.getByRole('region', { name: 'First call' }).last().getByText('/chat/completions').waitFor();
+    await page.waitForLoadState('networkidle');
+    await takePicture(page, 'overview');
 
     await goTo(page, 'Playground');
     await page.getByLabel('Model', { exact: true }).selectOption(MODEL);
