@@ -173,6 +173,9 @@ inBrowser('the pages of a workspace in Chromium', () => {
     await showsDays('Less than a day');
     await dashboard.spend({ ...owner, nanoUsd: 1_000n });
     await showsDays('No credit');
+    const more = { creditId: `more_${workspaceId}`, workspaceId, amountNanoUsd: 10_000_000n, note: 'more' };
+    await addCredit(dashboard.ledger.db, more);
+    await showsDays('More than a year');
   });
 
   it('gets a new token once if the host refuses the one that it has', async () => {
