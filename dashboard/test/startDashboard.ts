@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import { describe, expect } from '@jest/globals';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
 import type { RegionHosts } from '../../services/control-plane/src/organizations/regionHosts.ts';
 import { readPages } from '../../services/control-plane/src/pages/pages.ts';
@@ -27,6 +27,9 @@ const LIST_SPILLING = `[...document.querySelectorAll('html, body, body *')]
 
 /** `describe` where there is a browser. */
 export const inBrowser = channel === undefined ? describe.skip : describe;
+
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: `/usr/bin/${channel}`, args: ['--no-sandbox'] });
 
 /** The account layer with the dashboard, and a browser. */
 export interface Dashboard {
@@ -53,7 +56,7 @@ export async function startDashboard({
   const account = await startAccount({ pages: await readPages(dist), port, regionHosts });
   // Browsers keep a session of `localhost` over plain http, and of no other such address.
   const origin = account.url.replace('127.0.0.1', 'localhost');
-  const browser = await chromium.launch({ executablePath: `/usr/bin/${channel}`, args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   await mkdir(PICTURES, { recursive: true });
   const complaints: string[] = [];
 

@@ -22,6 +22,7 @@ import { listWorkspaces } from '../commands/listWorkspaces.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
+import { showConsole } from '../commands/showConsole.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
 import { showOrganization } from '../commands/showOrganization.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
@@ -36,6 +37,7 @@ import type { Command } from './command.ts';
 export const COMMANDS: Command[] = [
   showStatus,
   showRecovery,
+  showConsole,
   createKey,
   listKeys,
   findKeys,

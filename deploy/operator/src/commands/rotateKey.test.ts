@@ -32,6 +32,10 @@ it.each([
       readHealth: async () => ({ state: 'no_answer', missing: [], metrics: new Map() }),
       table: (columns, rows) => formatTable(rows, { columns }),
       confirm: async () => {},
+      region: 'us',
+      regions: [],
+      explain: () => undefined,
+      announce: () => {},
     },
   );
   const { api_key: apiKey } = document as { api_key: string };
