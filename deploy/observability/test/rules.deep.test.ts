@@ -48,6 +48,16 @@ const CASES: Case[] = [
     says: 'auth has not followed the feed of the account layer for 16m 40s',
   },
   {
+    alert: 'DayTotalsStale',
+    series: { [at('turnpike_day_totals_age_seconds')]: stays(1_000) },
+    says: 'The account layer has not had the days of this region for 16m 40s',
+  },
+  {
+    alert: 'DayTotalsAside',
+    series: { [at('turnpike_day_totals_aside')]: stays(1) },
+    says: 'The ledger was restored, and the account layer keeps its days aside until an operator confirms them',
+  },
+  {
     alert: 'BooksDiffer',
     series: { [at('turnpike_ledger_mismatch_total')]: '1x9 2x50' },
     says: 'Two sums of the books that have to be equal are not',

@@ -5,6 +5,7 @@ import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts'
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
+import { confirmEpoch, listDayTotals, listEpochs } from '../commands/dayTotals.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
 import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
@@ -56,6 +57,9 @@ export const COMMANDS: Command[] = [
   addVerification,
   setVerification,
   listAudit,
+  listDayTotals,
+  listEpochs,
+  confirmEpoch,
   createWorkspace,
   listWorkspaces,
   showWorkspace,

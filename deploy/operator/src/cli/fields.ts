@@ -21,6 +21,8 @@ export const modelIds = z
   .pipe(z.array(modelId).max(100, 'must be 100 models at most'));
 export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
 export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
+/** A life of a region's ledger. */
+export const epoch = z.uuid('must be an epoch, as "turnpike totals epochs" shows it');
 /** What people call a thing. */
 export const displayName = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
 export const creditId = z
