@@ -42,6 +42,12 @@ const CASES: Case[] = [
     says: 'auth refuses the feed of the account layer: workspaces and credits stay as they are',
   },
   {
+    alert: 'FeedDiverged',
+    series: { [at('turnpike_feed_diverged_total')]: '1x14 2x75' },
+    labels: { job: 'auth' },
+    says: "auth found another history of the account layer's feed, and read it again",
+  },
+  {
     alert: 'FeedStale',
     series: { [at('turnpike_feed_age_seconds', 'auth-1')]: stays(1_000) },
     labels: { job: 'auth' },
