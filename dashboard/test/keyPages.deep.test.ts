@@ -84,6 +84,40 @@ inBrowser('the pages of keys and limits in Chromium', () => {
     expect(bodies[1]).toEqual({ max_budget_nano_usd: null, expires_at: null });
   });
 
+  it('limits a key to models and to a budget of each week, shows both, and lifts them', async () => {
+    const { page, keyId } = await openKey('kim@example.com');
+    const bodies: unknown[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'PATCH') bodies.push(request.postDataJSON());
+    });
+    const edit = () => page.getByRole('button', { name: 'Edit' }).click();
+    await edit();
+    await page.getByLabel('Models').fill('Not an id');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('This field must be a model id.').waitFor();
+    await page.getByLabel('Models').fill('bge-m3, llama-3.3-70b-instruct');
+    await page.getByLabel('Dollars of each period').fill('2.5');
+    await page.getByLabel('Period', { exact: true }).selectOption('week from Monday');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('bge-m3, llama-3.3-70b-instruct', { exact: true }).waitFor();
+    await page.getByText('of $2.50 spent in this week').waitFor();
+    await edit();
+    await page.getByLabel('Models').fill('');
+    await page.getByLabel('Dollars of each period').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('All', { exact: true }).waitFor();
+    expect(bodies).toEqual([
+      {
+        allowed_models: ['bge-m3', 'llama-3.3-70b-instruct'],
+        period_budget: { period: 'week', max_nano_usd: '2500000000' },
+      },
+      { allowed_models: null, period_budget: null },
+    ]);
+    const key = await dashboard.auth.db.apiKey.findUniqueOrThrow({ where: { keyId } });
+    expect(key).toMatchObject({ allowedModels: [], budgetPeriod: null, periodBudgetNanoUsd: null });
+    await page.getByText('Models: all → bge-m3, llama-3.3-70b-instruct').waitFor();
+  });
+
   it('rotates a secret: the new one is on one screen, and the old one works until the time that the dialog names', async () => {
     const { page, apiKey: old } = await openKey('bob@example.com');
     const sent: string[] = [];

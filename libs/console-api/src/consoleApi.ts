@@ -85,7 +85,7 @@ const newSecret = {
 };
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
 /** A day, a week from Monday or a month, each in UTC. */
-const budgetPeriod = z.enum(['day', 'week', 'month'], 'must be day, week or month');
+export const budgetPeriod = z.enum(['day', 'week', 'month'], 'must be day, week or month');
 /** The most that a key may spend in each period. Null is no limit. */
 const periodBudget = z.nullable(z.strictObject({ period: budgetPeriod, max_nano_usd: capNanoUsd }));
 /** Models that a key may call, by id, whether the region has them or not. Null is no limit. */
