@@ -19,11 +19,10 @@ import { StackError } from './stackError.ts';
 type Database = (typeof SERVICES)[DatabaseService]['database'];
 /** The roles that services, or their migrations, work with. */
 export type DatabaseRole = Database['name'] | Extract<Database, { owner: string }>['owner'];
-const rolesOf = (services: readonly ServiceName[]): DatabaseRole[] =>
-  DATABASE_SERVICES.filter((service) => services.includes(service)).flatMap((service) => {
-    const { database } = SERVICES[service];
-    return 'owner' in database ? [database.name, database.owner] : [database.name];
-  });
+const DATABASE_ROLES = DATABASE_SERVICES.flatMap((service): DatabaseRole[] => {
+  const { database } = SERVICES[service];
+  return 'owner' in database ? [database.name, database.owner] : [database.name];
+});
 
 const secretSchema = z.string().min(32);
 
@@ -35,24 +34,24 @@ const localSecretsSchema = z.object({
   cacheSaltKeys: secretSchema,
   postgresPassword: secretSchema,
   /** The passwords of the database roles, by role. */
-  databasePasswords: z.partialRecord(z.enum(rolesOf(SERVICE_NAMES)), secretSchema),
+  databasePasswords: z.record(z.enum(DATABASE_ROLES), secretSchema),
   redisPassword: secretSchema,
   /** Signs requests to the S3 server, where there is one. */
   s3Secret: secretSchema,
-  /** The account layer's secret at the identity provider. Absent where the account layer runs elsewhere. */
-  oidcClientSecret: secretSchema.optional(),
+  /** The account layer's secret at the identity provider. */
+  oidcClientSecret: secretSchema,
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
 });
 export type LocalSecrets = z.infer<typeof localSecretsSchema>;
 
 /**
- * The secrets of these services of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
+ * The secrets of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
  * may lie that they open: if one is there and the file is not, it cannot be opened any more, and a `StackError` says so.
  */
 export async function loadLocalSecrets(
   file: string,
-  { region, services, dataDirs }: { region: Region; services: readonly ServiceName[]; dataDirs: string[] },
+  { region, dataDirs }: { region: Region; dataDirs: string[] },
 ): Promise<LocalSecrets> {
   const startAfresh = `To start afresh, remove ${dirname(file)}.`;
   const text = await readFile(file, 'utf8').catch(() => undefined);
@@ -60,12 +59,12 @@ export async function loadLocalSecrets(
     try {
       const kept = JSON.parse(text);
       const secrets = localSecretsSchema.parse({
-        internalKeys: makeInternalKeys(region, services),
-        ...makeAccountSecrets(services),
+        internalKeys: makeInternalKeys(region),
+        oidcClientSecret: makeSecret(),
         ...kept,
       });
       // The file of an earlier version lacks some of them.
-      if (Object.keys(kept).length < Object.keys(secrets).length) await writeSecretsFile(file, secrets);
+      if (!('internalKeys' in kept && 'oidcClientSecret' in kept)) await writeSecretsFile(file, secrets);
       if (secrets.internalKeys.operator?.startsWith(`${region}/`)) return secrets;
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
@@ -76,7 +75,7 @@ export async function loadLocalSecrets(
   }
   if (dataDirs.some((dataDir) => existsSync(dataDir)))
     throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);
-  const secrets = makeSecrets(region, services);
+  const secrets = makeSecrets(region);
   await mkdir(dirname(file), { recursive: true });
   await writeSecretsFile(file, secrets);
   return secrets;
@@ -87,13 +86,13 @@ async function writeSecretsFile(file: string, secrets: LocalSecrets): Promise<vo
   await rename(`${file}.partial`, file);
 }
 
-/** A key for each of these services, in its scope, and for the region's operator. */
-function makeInternalKeys(region: Region, services: readonly ServiceName[]): Record<string, string> {
+/** A key for each service, in its scope, and for the region's operator. */
+function makeInternalKeys(region: Region): Record<string, string> {
   const toKey = (name: ServiceName | 'operator') => {
     const isGlobal = name !== 'operator' && entryOf(name).scope === 'global';
     return [name, generateSigningKey(`${isGlobal ? 'global' : region}/${name}`)];
   };
-  return Object.fromEntries([...services, 'operator' as const].map(toKey));
+  return Object.fromEntries([...SERVICE_NAMES, 'operator' as const].map(toKey));
 }
 
 /** The setting by which a service verifies calls: the public halves of the keys of all that may call it. */
@@ -101,19 +100,19 @@ export const toPublicKeys = (signingKeys: string[]): string => signingKeys.map(t
 
 const makeSecret = (): string => randomBytes(32).toString('hex');
 
-const makeAccountSecrets = (services: readonly ServiceName[]) =>
-  services.includes('control-plane') ? { oidcClientSecret: makeSecret() } : {};
-
-function makeSecrets(region: Region, services: readonly ServiceName[]): LocalSecrets {
+function makeSecrets(region: Region): LocalSecrets {
   return {
-    internalKeys: makeInternalKeys(region, services),
+    internalKeys: makeInternalKeys(region),
     keyPeppers: `local1:${makeSecret()}`,
     cacheSaltKeys: `local1:${makeSecret()}`,
     postgresPassword: makeSecret(),
-    databasePasswords: Object.fromEntries(rolesOf(services).map((role) => [role, makeSecret()])),
+    databasePasswords: Object.fromEntries(DATABASE_ROLES.map((role) => [role, makeSecret()])) as Record<
+      DatabaseRole,
+      string
+    >,
     redisPassword: makeSecret(),
     s3Secret: makeSecret(),
-    ...makeAccountSecrets(services),
+    oidcClientSecret: makeSecret(),
     apiKey: generateApiKey(),
   };
 }

@@ -1,13 +1,12 @@
 import { type Absorber, type AbsorberOptions, createAbsorber, type Question } from './balances/absorb.ts';
 import {
-  type AskedSpend,
   type Counters,
   type Credit,
   createReadCounters,
   findCredit,
   findKeySpend,
   findUsedRates,
-  type KeySpend,
+  type Spend,
   type UsedRates,
 } from './balances/readCounters.ts';
 import { createFindShortage } from './gate/findShortage.ts';
@@ -21,7 +20,7 @@ export interface Counting {
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   readCounters(workspaceId: string, after: string): Promise<Counters>;
   findShortage: ReturnType<typeof createFindShortage>;
-  findKeySpend(key: AskedSpend): Promise<KeySpend>;
+  findKeySpend(key: { workspaceId: string; keyId: string }): Promise<Spend>;
   findUsedRates(key: { workspaceId: string; keyId: string; rpm: number; tpm: number }): Promise<UsedRates>;
   findCredit(workspaceId: string): Promise<Credit>;
 }

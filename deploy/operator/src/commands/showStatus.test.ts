@@ -36,10 +36,6 @@ function status() {
     readHealth: (service) => readHealth(urls[service]),
     table: (columns, rows) => formatTable(rows, { columns }),
     confirm: async () => {},
-    region: 'us',
-    regions: [],
-    explain: () => undefined,
-    announce: () => {},
   };
   return showStatus.run({}, context);
 }
