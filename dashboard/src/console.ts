@@ -117,6 +117,8 @@ export const creditQuery = (workspace: Workspace) =>
   queryOptions({
     queryKey: ['credit', workspace.workspaceId],
     queryFn: () => callConsole(workspace, keyRoutes.getCredit),
+    // A page that is opened after a call shows what the call cost.
+    staleTime: 0,
   });
 export const spendRateQuery = (workspace: Workspace) =>
   queryOptions({

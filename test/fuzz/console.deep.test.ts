@@ -54,6 +54,7 @@ const VALUES: Record<string, unknown> = {
   rpm: 1,
   tpm: 1,
   max_budget_nano_usd: '1',
+  period_budget: { period: 'day', max_nano_usd: '1' },
   allowed_models: ['small'],
   expires_at: '2030-01-01T00:00:00Z',
 };

@@ -63,7 +63,7 @@ const aKeyOf = async (workspaceId: string, ...options: string[]): Promise<{ key_
 it('creates a key that works, shown once, with the limits it was given, and finds it by how it ends', async () => {
   const workspaceId = await aWorkspace();
   const options = ['--name', 'Of a test', '--rpm', '7', '--tpm', '90000', '--budget', '1.5', '--expires', '2099-01-31'];
-  options.push('--models', `${MODEL},bge-m3`);
+  options.push('--period-budget', '0.5/week', '--models', `${MODEL},bge-m3`);
   const { stdout, code } = await runTurnpike(['keys', 'create', '--workspace', workspaceId, ...options], stack);
   expect(code).toBe(0);
   const [apiKey = ''] = /sk-\w{50}/.exec(stdout) ?? [];
@@ -82,6 +82,7 @@ it('creates a key that works, shown once, with the limits it was given, and find
       tpm: 90_000,
       max_budget_usd: '1.5',
       max_budget_nano_usd: '1500000000',
+      period_budget: { period: 'week', max_usd: '0.5', max_nano_usd: '500000000' },
       allowed_models: [MODEL, 'bge-m3'],
       expires_at: '2099-01-31T00:00:00.000Z',
       created_at: expect.any(String),
@@ -90,7 +91,7 @@ it('creates a key that works, shown once, with the limits it was given, and find
   ]);
   const table = await runTurnpike(['keys', 'list', '--workspace', workspaceId], stack);
   expect(table.stdout).toMatch(
-    /^ {2}id +key +name +status +rpm +tpm +budget USD +models +expires +created +old secret\n {2}key_\w+ +sk-/,
+    /^ {2}id +key +name +status +rpm +tpm +budget USD +USD a period +models +expires +created +old secret\n {2}key_\w+ +sk-/,
   );
   expect(table.stdout).not.toContain(apiKey);
   expect((await done('keys', 'find', `sk-...${apiKey.slice(-4)}`)).keys).toEqual(list.keys);

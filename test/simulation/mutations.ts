@@ -153,6 +153,15 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['limits', 'covered'],
     script: inScript('admit', 'limitOf(tonumber(budget))', 'nil'),
   },
+  'admission looks at no budget of a period': {
+    noticedBy: ['limits', 'covered'],
+    script: inScript('admit', 'limitOf(tonumber(most))', 'nil'),
+  },
+  'the sum of a period that newer sums of its key lack goes on counting': {
+    noticedBy: ['limits', 'covered'],
+    router: withLate('absorb', 1_000),
+    script: inScript('admit', 'and known[2] == ARGV[1] and isCurrent', 'and known[2] == ARGV[1]'),
+  },
   'admission looks at no cap': {
     noticedBy: ['limits', 'covered'],
     script: inScript('admit', 'limitOf(tonumber(cap))', 'nil'),
@@ -183,7 +192,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     faults: ['redisIsEmptied', 'redisIsEmptied'],
     router: withLate('absorb', 2_000),
     script: inScripts(
-      inScript('absorb', "if not isInForce() then return { 'closed', 0 } end", ''),
+      inScript('absorb', "if not isInForce() then return { 'closed', 0, {} } end", ''),
       inScript(
         'absorb',
         "'sequence', ARGV[3], 'loaded', ARGV[1])",

@@ -15,6 +15,7 @@ export interface NewKey {
   rpm?: number;
   tpm?: number;
   maxBudgetUsd?: string;
+  periodBudget?: { period: 'day' | 'week' | 'month'; maxUsd: string };
   allowedModels?: string[];
   expiresAt?: string;
 }
@@ -81,7 +82,7 @@ export function createOperator({ services, operatorKey }: { services: Services; 
         note: 'test',
       });
     },
-    async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, allowedModels, expiresAt } = {}) {
+    async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, periodBudget, allowedModels, expiresAt } = {}) {
       const apiKey = generateApiKey();
       await call('auth', 'POST', '/internal/keys', {
         key_sha256: toKeySha256(apiKey),
@@ -91,6 +92,9 @@ export function createOperator({ services, operatorKey }: { services: Services; 
         ...(rpm !== undefined && { rpm }),
         ...(tpm !== undefined && { tpm }),
         ...(maxBudgetUsd !== undefined && { max_budget_nano_usd: parseUsd(maxBudgetUsd).toString() }),
+        ...(periodBudget && {
+          period_budget: { period: periodBudget.period, max_nano_usd: parseUsd(periodBudget.maxUsd).toString() },
+        }),
         ...(allowedModels !== undefined && { allowed_models: allowedModels }),
         ...(expiresAt !== undefined && { expires_at: expiresAt }),
       });

@@ -122,6 +122,9 @@ const FIELD_NAMES: Record<string, string> = {
   rpm: 'Requests a minute',
   tpm: 'Tokens a minute',
   max_budget_nano_usd: 'Budget',
+  period_budget_nano_usd: 'Budget of a period',
+  budget_period: 'Period',
+  allowed_models: 'Models',
   expires_at: 'Expires',
   last_four: 'Secret',
   old_secret_ends_at: 'Old secret ends',
@@ -131,9 +134,11 @@ const FIELD_NAMES: Record<string, string> = {
 function toShown(field: string, value: unknown): ReactNode {
   if (value === null) return field === 'expires_at' ? 'never' : 'none';
   if (typeof value === 'number') return COUNT.format(value);
+  if (field === 'allowed_models' && Array.isArray(value)) return value.length === 0 ? 'all' : value.join(', ');
   if (typeof value !== 'string') return <Code>{JSON.stringify(value)}</Code>;
   switch (field) {
     case 'max_budget_nano_usd':
+    case 'period_budget_nano_usd':
       return <Usd nano={BigInt(value)} />;
     case 'expires_at':
     case 'old_secret_ends_at':

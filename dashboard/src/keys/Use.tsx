@@ -1,7 +1,7 @@
 import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Headroom } from '../console.ts';
-import { Usd } from '../shell/states.tsx';
+import { Moment, Usd } from '../shell/states.tsx';
 import { COUNT } from './keyStates.ts';
 
 const FULL = 1_000n;
@@ -36,6 +36,17 @@ export function UsedRate({ label, used, limit }: { label: string; used: number |
   return (
     <Use label={label} used={BigInt(used)} limit={BigInt(limit)}>
       {COUNT.format(used)} of {COUNT.format(limit)}
+    </Use>
+  );
+}
+
+/** The spend of a key in its period beside the budget of that. */
+export function UsedPeriod({ budget }: { budget: NonNullable<Headroom['period_budget']> }) {
+  const [spent, most] = [BigInt(budget.spend_nano_usd ?? 0), BigInt(budget.max_nano_usd)];
+  return (
+    <Use label={`Budget of the ${budget.period}`} used={spent} limit={most}>
+      <Usd nano={spent} /> of <Usd nano={most} /> spent in this {budget.period}, which ends{' '}
+      <Moment at={budget.resets_at} />
     </Use>
   );
 }

@@ -60,7 +60,7 @@ export function EditKey({ apiKey, onClose }: OfKey) {
     (fields: KeyForm) => {
       const before: Partial<KeyForm> = z.safeParse(keyFormSchema, texts).data ?? {};
       const changed = Object.entries(fields).filter(
-        ([field, value]) => !Object.is(value, before[field as keyof KeyForm]),
+        ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field as keyof KeyForm]),
       );
       const body: Partial<KeyForm> = Object.fromEntries(changed);
       return callConsole(workspace, keyRoutes.updateKey, { params: { key_id: apiKey.key_id }, body });

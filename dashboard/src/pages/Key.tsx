@@ -8,7 +8,7 @@ import { headroomQuery, type Key, useKeys } from '../console.ts';
 import { BlockButton, EditKey, EndOldSecret, NewSecret, RevokeKey, RotateKey } from '../keys/changes.tsx';
 import { KeyHistory } from '../keys/KeyHistory.tsx';
 import { oldSecretOf, STATE_NAMES, stateOf, toLabel } from '../keys/keyStates.ts';
-import { UsedBudget, UsedRate } from '../keys/Use.tsx';
+import { UsedBudget, UsedPeriod, UsedRate } from '../keys/Use.tsx';
 import { Facts } from '../shell/Facts.tsx';
 import { Failed, Loaded, Loading, Moment, Name, Page, Part } from '../shell/states.tsx';
 import { RowButton } from '../shell/WideTable.tsx';
@@ -65,6 +65,7 @@ function KeyParts({ apiKey }: { apiKey: Key }) {
             Name: <Name>{apiKey.name}</Name>,
             Secret: <Code>sk-...{apiKey.last_four}</Code>,
             Status: <Badge variant="default">{STATE_NAMES[state]}</Badge>,
+            Models: <Name>{apiKey.allowed_models?.join(', ') ?? 'All'}</Name>,
             Expires: apiKey.expires_at === null ? 'Never' : <Moment at={apiKey.expires_at} />,
             Created: <Moment at={apiKey.created_at} />,
             'Key id': <Code>{apiKey.key_id}</Code>,
@@ -143,6 +144,9 @@ function LiveUse({ apiKey: { key_id: keyId } }: { apiKey: Key }) {
             <Facts
               facts={{
                 Budget: <UsedBudget headroom={headroom} />,
+                ...(headroom.period_budget && {
+                  'Budget of a period': <UsedPeriod budget={headroom.period_budget} />,
+                }),
                 'Requests this minute': (
                   <UsedRate label="Requests this minute" used={headroom.used_requests} limit={headroom.rpm} />
                 ),

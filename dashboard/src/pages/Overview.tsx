@@ -91,7 +91,8 @@ function Money() {
 function formatDaysLeft({ credit_nano_usd: credit, days_left: days, mean_days: meanDays }: SpendRate): string {
   if (BigInt(credit) <= 0n) return 'No credit';
   if (days === null) return meanDays < 7 ? 'No spend yet' : 'No spend in 7 days';
-  return days < 1 ? 'Less than a day' : DAYS.format(days);
+  if (days < 1) return 'Less than a day';
+  return days > 365 ? 'More than a year' : DAYS.format(Math.floor(days));
 }
 
 const DAYS = new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' });

@@ -1,5 +1,5 @@
-import { Group, TextInput } from '@mantine/core';
-import { keysConsoleApi, perMinute } from '@turnpike/console-api/consoleApi';
+import { Group, NativeSelect, TextInput } from '@mantine/core';
+import { budgetPeriod, keysConsoleApi, perMinute } from '@turnpike/console-api/consoleApi';
 import * as z from 'zod/mini';
 import type { Key } from '../console.ts';
 import { toUsdField, usdField } from '../usd.ts';
@@ -9,28 +9,69 @@ const numberField = z.pipe(
   perMinute,
 );
 
-/** The fields of a key, named as in the body of a change. */
-export const keyFormSchema = z.object({
-  name: keysConsoleApi.routes.createKey.body.shape.name,
+const { name, allowed_models: modelIds } = keysConsoleApi.routes.createKey.body.shape;
+/** Model ids with commas or spaces between them. The empty text becomes null. */
+const modelsField = z.pipe(
+  z.pipe(
+    z.string(),
+    z.transform((text: string): string[] | null | undefined => {
+      const ids = text.split(/[\s,]+/).filter((id) => id !== '');
+      return ids.length === 0 ? null : ids;
+    }),
+  ),
+  modelIds,
+);
+
+const fieldsSchema = z.object({
+  name,
   rpm: numberField,
   tpm: numberField,
   max_budget_nano_usd: usdField,
+  period_budget_nano_usd: usdField,
+  budget_period: budgetPeriod,
+  allowed_models: modelsField,
   expires_at: z.pipe(
     z.string(),
     z.transform((day: string): string | null => (day === '' ? null : `${day}T00:00:00.000Z`)),
   ),
 });
 
-type KeyTexts = z.input<typeof keyFormSchema>;
-const USUAL: KeyTexts = { name: '', rpm: '600', tpm: '1000000', max_budget_nano_usd: '', expires_at: '' };
+/** The fields of a key, made into the body of a change. */
+export const keyFormSchema = z.pipe(
+  fieldsSchema,
+  z.transform(({ period_budget_nano_usd: most, budget_period: period, ...fields }: z.output<typeof fieldsSchema>) => ({
+    ...fields,
+    period_budget: most === null ? null : { period, max_nano_usd: most },
+  })),
+);
+
+type KeyTexts = z.input<typeof fieldsSchema>;
+const USUAL: KeyTexts = {
+  name: '',
+  rpm: '600',
+  tpm: '1000000',
+  max_budget_nano_usd: '',
+  period_budget_nano_usd: '',
+  budget_period: 'month',
+  allowed_models: '',
+  expires_at: '',
+};
+const PERIODS = [
+  { value: 'day', label: 'day' },
+  { value: 'week', label: 'week from Monday' },
+  { value: 'month', label: 'month' },
+];
 
 /** Writes a key into the fields of the form. Of an expiry it writes the day. */
-export const toKeyTexts = ({ name, rpm, tpm, max_budget_nano_usd: budget, expires_at: expiresAt }: Key): KeyTexts => ({
-  name,
-  rpm: `${rpm}`,
-  tpm: `${tpm}`,
-  max_budget_nano_usd: toUsdField(budget),
-  expires_at: expiresAt?.slice(0, 'YYYY-MM-DD'.length) ?? '',
+export const toKeyTexts = (key: Key): KeyTexts => ({
+  name: key.name,
+  rpm: `${key.rpm}`,
+  tpm: `${key.tpm}`,
+  max_budget_nano_usd: toUsdField(key.max_budget_nano_usd),
+  period_budget_nano_usd: toUsdField(key.period_budget?.max_nano_usd ?? null),
+  budget_period: key.period_budget?.period ?? USUAL.budget_period,
+  allowed_models: key.allowed_models?.join(', ') ?? '',
+  expires_at: key.expires_at?.slice(0, 'YYYY-MM-DD'.length) ?? '',
 });
 
 /** The fields of a key that is edited, or of a new key with the usual limits. */
@@ -54,6 +95,20 @@ export function KeyFields({
         description="The most that the key may ever spend. Empty means no budget of its own."
         inputMode="decimal"
         {...fieldOf('max_budget_nano_usd')}
+      />
+      <Group grow preventGrowOverflow={false} align="flex-start">
+        <TextInput
+          label="Dollars of each period"
+          description="The most in each. Empty means no such budget."
+          inputMode="decimal"
+          {...fieldOf('period_budget_nano_usd')}
+        />
+        <NativeSelect label="Period" description="In UTC." data={PERIODS} {...fieldOf('budget_period')} />
+      </Group>
+      <TextInput
+        label="Models"
+        description="Ids with commas between them. Empty means all models."
+        {...fieldOf('allowed_models')}
       />
       <TextInput
         label="Expires at the start of"

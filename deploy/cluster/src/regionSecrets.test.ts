@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { REGIONS, type Region } from '@turnpike/config/region';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { listSecrets } from '@turnpike/manifests/secrets';
 import { toSecretObjects } from './regionSecrets.ts';
@@ -15,7 +16,11 @@ interface SecretObject {
 async function makeSecrets(region: Region): Promise<SecretObject[]> {
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-cluster-'));
   try {
-    const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), { region, dataDirs: [] });
+    const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), {
+      region,
+      services: REGION_SERVICES,
+      dataDirs: [],
+    });
     return toSecretObjects(region, secrets) as SecretObject[];
   } finally {
     await rm(folder, { recursive: true });

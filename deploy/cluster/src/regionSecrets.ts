@@ -1,5 +1,11 @@
 import type { Region } from '@turnpike/config/region';
-import { type DatabaseService, REGION_DATABASE_SERVICES, SERVICES, type ServiceName } from '@turnpike/config/services';
+import {
+  type DatabaseService,
+  REGION_DATABASE_SERVICES,
+  REGION_SERVICES,
+  SERVICES,
+  type ServiceName,
+} from '@turnpike/config/services';
 import { type LocalSecrets, loadLocalSecrets, toPublicKeys } from '@turnpike/local-stack/localSecrets';
 import { namespaceOf, secretsFileOf } from './paths.ts';
 
@@ -9,7 +15,7 @@ const S3_ACCESS_KEY_ID = 'turnpike-local';
 /** The secrets of a region: made once, kept in a file that only its owner may read, and no other region's. */
 export const loadRegionSecrets = (region: Region): Promise<LocalSecrets> =>
   // Data goes with the cluster, so none is left that only these would open.
-  loadLocalSecrets(secretsFileOf(region), { region, dataDirs: [] });
+  loadLocalSecrets(secretsFileOf(region), { region, services: REGION_SERVICES, dataDirs: [] });
 
 /** The Secrets that a region's manifests name. */
 export function toSecretObjects(region: Region, secrets: LocalSecrets): object[] {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toSecretValues } from '@turnpike/cluster/regionSecrets';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
 
 /**
@@ -8,7 +9,11 @@ import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
  * secrets are made once and kept in `secrets.json` beside them. Resolves with the names of the files.
  */
 export async function writeSecrets(folder: string): Promise<string[]> {
-  const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), { region: 'us', dataDirs: [] });
+  const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), {
+    region: 'us',
+    services: REGION_SERVICES,
+    dataDirs: [],
+  });
   const files = Object.entries(toSecretValues(secrets)).map(([name, values]) => {
     const lines = Object.entries(values).map(([variable, value]) => `${variable}=${value}\n`);
     return [`${name}.env`, lines.join('')] as const;

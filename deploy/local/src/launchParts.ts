@@ -244,7 +244,7 @@ function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
 
 /** The databases of these services, with the roles that work with them and those that migrate them. */
 function listDatabases(services: DatabaseService[], passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
-  const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] });
+  const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] ?? '' });
   return services.map((service) => {
     const { database } = SERVICES[service];
     return { ...roleOf(database.name), owner: 'owner' in database ? roleOf(database.owner) : undefined };

@@ -1,14 +1,15 @@
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { isWellFormedApiKey } from '@turnpike/api-keys/apiKey';
 import type { Region } from '@turnpike/config/region';
+import { REGION_SERVICES, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import { loadLocalSecrets } from './localSecrets.ts';
 
 let stateDir: string;
-const load = (region: Region = 'us') =>
-  loadLocalSecrets(join(stateDir, 'secrets.json'), { region, dataDirs: [join(stateDir, 'data')] });
+const load = (region: Region = 'us', services: readonly ServiceName[] = SERVICE_NAMES) =>
+  loadLocalSecrets(join(stateDir, 'secrets.json'), { region, services, dataDirs: [join(stateDir, 'data')] });
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'turnpike-secrets-'));
 });
@@ -25,6 +26,15 @@ it('makes secrets of its own for every stack and keeps them for its restarts, re
   expect(other.postgresPassword).not.toBe(first.postgresPassword);
   expect(isWellFormedApiKey(first.apiKey)).toBe(true);
   expect((await stat(join(stateDir, 'secrets.json'))).mode & 0o777).toBe(0o600);
+});
+
+it('makes no secret of the account layer for a region without one', async () => {
+  const { internalKeys, databasePasswords, ...others } = await load('eu', REGION_SERVICES);
+  expect(Object.keys(internalKeys)).toEqual([...REGION_SERVICES, 'operator']);
+  expect(databasePasswords).not.toHaveProperty('account');
+  expect(others).not.toHaveProperty('oidcClientSecret');
+  expect(await load('eu', REGION_SERVICES)).toEqual({ internalKeys, databasePasswords, ...others });
+  expect((await readFile(join(stateDir, 'secrets.json'), 'utf8')).match(/global/)).toBeNull();
 });
 
 it('does not make new secrets for data that only the lost ones open', async () => {

@@ -19,10 +19,11 @@ import { StackError } from './stackError.ts';
 type Database = (typeof SERVICES)[DatabaseService]['database'];
 /** The roles that services, or their migrations, work with. */
 export type DatabaseRole = Database['name'] | Extract<Database, { owner: string }>['owner'];
-const DATABASE_ROLES = DATABASE_SERVICES.flatMap((service): DatabaseRole[] => {
-  const { database } = SERVICES[service];
-  return 'owner' in database ? [database.name, database.owner] : [database.name];
-});
+const rolesOf = (services: readonly ServiceName[]): DatabaseRole[] =>
+  DATABASE_SERVICES.filter((service) => services.includes(service)).flatMap((service) => {
+    const { database } = SERVICES[service];
+    return 'owner' in database ? [database.name, database.owner] : [database.name];
+  });
 
 const secretSchema = z.string().min(32);
 
@@ -34,24 +35,24 @@ const localSecretsSchema = z.object({
   cacheSaltKeys: secretSchema,
   postgresPassword: secretSchema,
   /** The passwords of the database roles, by role. */
-  databasePasswords: z.record(z.enum(DATABASE_ROLES), secretSchema),
+  databasePasswords: z.partialRecord(z.enum(rolesOf(SERVICE_NAMES)), secretSchema),
   redisPassword: secretSchema,
   /** Signs requests to the S3 server, where there is one. */
   s3Secret: secretSchema,
-  /** The account layer's secret at the identity provider. */
-  oidcClientSecret: secretSchema,
+  /** The account layer's secret at the identity provider. Absent where the account layer runs elsewhere. */
+  oidcClientSecret: secretSchema.optional(),
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
 });
 export type LocalSecrets = z.infer<typeof localSecretsSchema>;
 
 /**
- * The secrets of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
+ * The secrets of these services of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
  * may lie that they open: if one is there and the file is not, it cannot be opened any more, and a `StackError` says so.
  */
 export async function loadLocalSecrets(
   file: string,
-  { region, dataDirs }: { region: Region; dataDirs: string[] },
+  { region, services, dataDirs }: { region: Region; services: readonly ServiceName[]; dataDirs: string[] },
 ): Promise<LocalSecrets> {
   const startAfresh = `To start afresh, remove ${dirname(file)}.`;
   const text = await readFile(file, 'utf8').catch(() => undefined);
@@ -59,12 +60,12 @@ export async function loadLocalSecrets(
     try {
       const kept = JSON.parse(text);
       const secrets = localSecretsSchema.parse({
-        internalKeys: makeInternalKeys(region),
-        oidcClientSecret: makeSecret(),
+        internalKeys: makeInternalKeys(region, services),
+        ...makeAccountSecrets(services),
         ...kept,
       });
       // The file of an earlier version lacks some of them.
-      if (!('internalKeys' in kept && 'oidcClientSecret' in kept)) await writeSecretsFile(file, secrets);
+      if (Object.keys(kept).length < Object.keys(secrets).length) await writeSecretsFile(file, secrets);
       if (secrets.internalKeys.operator?.startsWith(`${region}/`)) return secrets;
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
@@ -75,7 +76,7 @@ export async function loadLocalSecrets(
   }
   if (dataDirs.some((dataDir) => existsSync(dataDir)))
     throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);
-  const secrets = makeSecrets(region);
+  const secrets = makeSecrets(region, services);
   await mkdir(dirname(file), { recursive: true });
   await writeSecretsFile(file, secrets);
   return secrets;
@@ -86,13 +87,13 @@ async function writeSecretsFile(file: string, secrets: LocalSecrets): Promise<vo
   await rename(`${file}.partial`, file);
 }
 
-/** A key for each service, in its scope, and for the region's operator. */
-function makeInternalKeys(region: Region): Record<string, string> {
+/** A key for each of these services, in its scope, and for the region's operator. */
+function makeInternalKeys(region: Region, services: readonly ServiceName[]): Record<string, string> {
   const toKey = (name: ServiceName | 'operator') => {
     const isGlobal = name !== 'operator' && entryOf(name).scope === 'global';
     return [name, generateSigningKey(`${isGlobal ? 'global' : region}/${name}`)];
   };
-  return Object.fromEntries([...SERVICE_NAMES, 'operator' as const].map(toKey));
+  return Object.fromEntries([...services, 'operator' as const].map(toKey));
 }
 
 /** The setting by which a service verifies calls: the public halves of the keys of all that may call it. */
@@ -100,19 +101,19 @@ export const toPublicKeys = (signingKeys: string[]): string => signingKeys.map(t
 
 const makeSecret = (): string => randomBytes(32).toString('hex');
 
-function makeSecrets(region: Region): LocalSecrets {
+const makeAccountSecrets = (services: readonly ServiceName[]) =>
+  services.includes('control-plane') ? { oidcClientSecret: makeSecret() } : {};
+
+function makeSecrets(region: Region, services: readonly ServiceName[]): LocalSecrets {
   return {
-    internalKeys: makeInternalKeys(region),
+    internalKeys: makeInternalKeys(region, services),
     keyPeppers: `local1:${makeSecret()}`,
     cacheSaltKeys: `local1:${makeSecret()}`,
     postgresPassword: makeSecret(),
-    databasePasswords: Object.fromEntries(DATABASE_ROLES.map((role) => [role, makeSecret()])) as Record<
-      DatabaseRole,
-      string
-    >,
+    databasePasswords: Object.fromEntries(rolesOf(services).map((role) => [role, makeSecret()])),
     redisPassword: makeSecret(),
     s3Secret: makeSecret(),
-    oidcClientSecret: makeSecret(),
+    ...makeAccountSecrets(services),
     apiKey: generateApiKey(),
   };
 }

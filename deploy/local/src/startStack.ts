@@ -150,8 +150,9 @@ async function prepareLaunch(
       const folder = index === 0 ? stateDir : join(stateDir, plan.region);
       const secretsFile = join(folder, 'secrets.json');
       const dataDirs = DATA_KINDS.map((each) => join(folder, `data-${each}`));
-      const secrets = await loadLocalSecrets(secretsFile, { region: plan.region, dataDirs });
-      return { ...plan, folder, secretsFile, secrets };
+      const services = index === 0 ? SERVICE_NAMES : REGION_SERVICES;
+      const secrets = await loadLocalSecrets(secretsFile, { region: plan.region, services, dataDirs });
+      return { ...plan, folder, services, secretsFile, secrets };
     }),
   );
   const isGlobal = (key: string): boolean => key.startsWith('global/');
@@ -160,9 +161,8 @@ async function prepareLaunch(
     Object.values(secrets.internalKeys).filter((key) => !isGlobal(key));
 
   return Promise.all(
-    prepared.map(async ({ region, plan, ports, folder, secretsFile, secrets }, index) => {
+    prepared.map(async ({ region, plan, ports, folder, services, secretsFile, secrets }) => {
       const dataDir = join(folder, `data-${kind}`);
-      const services = index === 0 ? SERVICE_NAMES : REGION_SERVICES;
       const settings = {
         region,
         regions: planned,

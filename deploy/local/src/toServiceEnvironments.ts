@@ -80,7 +80,7 @@ export const toAccountAddresses = ({ services, identityProvider, mailCatcher }: 
 /** The account layer, as the identity provider knows it. */
 export const toOidcClient = ({ ports, secrets }: Pick<StackSettings, 'ports' | 'secrets'>) => ({
   client_id: OIDC_CLIENT_ID,
-  client_secret: secrets.oidcClientSecret,
+  client_secret: secrets.oidcClientSecret ?? '',
   redirect_uris: [`${toAccountAddresses(ports).accountOrigin}/account/sign-in/oidc/return`],
 });
 

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { SERVICE_NAMES } from '@turnpike/config/services';
 import { findBusyPort } from '../src/findBusyPort.ts';
 import { loadLocalSecrets } from '../src/localSecrets.ts';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
@@ -48,7 +49,7 @@ it('names file, line and reason of a mistake in the catalog, and starts nothing'
 it(
   'says what Postgres said when it does not come up, and stops what had started',
   async () => {
-    await loadLocalSecrets(join(stateDir, 'secrets.json'), { region: 'us', dataDirs: [] });
+    await loadLocalSecrets(join(stateDir, 'secrets.json'), { region: 'us', services: SERVICE_NAMES, dataDirs: [] });
     await mkdir(join(stateDir, 'data-embedded', 'postgres'), { recursive: true }); // data that something has emptied
 
     await expect(startStack({ portBase, stateDir, kafka: false })).rejects.toThrow(

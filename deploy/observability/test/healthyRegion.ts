@@ -17,9 +17,12 @@ export const HEALTHY: Record<string, string> = {
     ]),
   ),
   [`turnpike_feed_refused_total${at('auth')}`]: stays(3),
+  [`turnpike_feed_diverged_total${at('auth')}`]: stays(1),
   [`turnpike_feed_age_seconds${at('auth')}`]: stays(2),
   // Another replica follows.
   'turnpike_feed_age_seconds{job="auth", instance="auth-2"}': stays(5_000),
+  [`turnpike_day_totals_age_seconds${at('usage-ledger')}`]: stays(40),
+  [`turnpike_day_totals_aside${at('usage-ledger')}`]: stays(0),
   [`turnpike_throttle_exchanges_total${at('edge', 'outcome="failed"')}`]: stays(3),
   [`turnpike_requests_total${at('edge', `${CHAT}, status="200", outcome="whole"`)}`]: grows(10_000),
   [`turnpike_requests_total${at('edge', `${CHAT}, status="402", outcome="whole"`)}`]: grows(500),

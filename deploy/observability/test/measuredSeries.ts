@@ -7,6 +7,7 @@ import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
+import { reportDays } from '../../../services/usage-ledger/src/day-totals/reportDays.ts';
 import {
   type ScheduleOptions,
   scheduleReconciliation,
@@ -39,6 +40,13 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     meter: telemetry.meter,
     log,
   });
+  const reporting = reportDays({
+    url: 'http://127.0.0.1:1',
+    internalHeaders: () => ({}),
+    db: { transaction: () => Promise.reject(new Error('not here')) },
+    meter: telemetry.meter,
+    log,
+  });
   try {
     const labels = new Map<string, Set<string>>();
     for (const sample of (await readMetrics(telemetry)).keys()) {
@@ -50,6 +58,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
   } finally {
     await stop();
     await following?.close();
+    await reporting?.close();
     await telemetry.shutdown();
   }
 }

@@ -42,10 +42,26 @@ const CASES: Case[] = [
     says: 'auth refuses the feed of the account layer: workspaces and credits stay as they are',
   },
   {
+    alert: 'FeedDiverged',
+    series: { [at('turnpike_feed_diverged_total')]: '1x14 2x75' },
+    labels: { job: 'auth' },
+    says: "auth found another history of the account layer's feed, and read it again",
+  },
+  {
     alert: 'FeedStale',
     series: { [at('turnpike_feed_age_seconds', 'auth-1')]: stays(1_000) },
     labels: { job: 'auth' },
     says: 'auth has not followed the feed of the account layer for 16m 40s',
+  },
+  {
+    alert: 'DayTotalsStale',
+    series: { [at('turnpike_day_totals_age_seconds')]: stays(1_000) },
+    says: 'The account layer has not had the days of this region for 16m 40s',
+  },
+  {
+    alert: 'DayTotalsAside',
+    series: { [at('turnpike_day_totals_aside')]: stays(1) },
+    says: 'The ledger was restored, and the account layer keeps its days aside until an operator confirms them',
   },
   {
     alert: 'BooksDiffer',

@@ -3,7 +3,7 @@ import type { ApiRoute, FaultWording } from '@turnpike/internal-api/internalApi'
 import { ROTATION_FAULTS } from '@turnpike/internal-api/rotationFaults';
 import { BILLING_UNITS, MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
-import { limitNanoUsd, nanoUsd } from './amounts.ts';
+import { capNanoUsd, limitNanoUsd, nanoUsd } from './amounts.ts';
 import type { Right } from './roles.ts';
 
 /** A route of a region's console host. The workspace and the role of its caller are those of the console token. */
@@ -84,6 +84,10 @@ const newSecret = {
   last_four: z.string().check(z.regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key')),
 };
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
+/** A day, a week from Monday or a month, each in UTC. */
+export const budgetPeriod = z.enum(['day', 'week', 'month'], 'must be day, week or month');
+/** The most that a key may spend in each period. Null is no limit. */
+const periodBudget = z.nullable(z.strictObject({ period: budgetPeriod, max_nano_usd: capNanoUsd }));
 /** Models that a key may call, by id, whether the region has them or not. Null is no limit. */
 const allowedModels = z.nullable(
   z
@@ -105,6 +109,8 @@ const keySchema = z.object({
   rpm: z.number(),
   tpm: z.number(),
   max_budget_nano_usd: z.nullable(nanoUsd),
+  /** The most that it may spend in each period, beside the budget in all. Null is no limit. */
+  period_budget: z._default(z.nullable(z.object({ period: budgetPeriod, max_nano_usd: nanoUsd })), null),
   /** Ids of the models that it may call. Null is no limit. */
   allowed_models: z._default(z.nullable(z.array(z.string())), null),
   expires_at: z.nullable(instant),
@@ -178,6 +184,7 @@ export const keysConsoleApi = defineRoutes('auth', {
       rpm: z._default(perMinute, 600),
       tpm: z._default(perMinute, 1_000_000),
       max_budget_nano_usd: z._default(limitNanoUsd, null),
+      period_budget: z._default(periodBudget, null),
       allowed_models: z._default(allowedModels, null),
       expires_at: z._default(expiresAt, null),
     }),
@@ -193,13 +200,14 @@ export const keysConsoleApi = defineRoutes('auth', {
     method: 'PATCH',
     path: '/console/keys/:key_id',
     promise:
-      'Changes the given fields of a key, from the next call on. Null removes the budget, the models or the expiry. The old secret ends with the key. An expired key with a later expiry is admitted within 5 s, and so is a call of an added model.',
+      'Changes the given fields of a key, from the next call on. Null removes a budget, the models or the expiry. The old secret ends with the key. An expired key with a later expiry is admitted within 5 s, and so is a call of an added model.',
     params: ofKey,
     body: z.strictObject({
       name: z.exactOptional(keyName),
       rpm: z.exactOptional(perMinute),
       tpm: z.exactOptional(perMinute),
       max_budget_nano_usd: z.exactOptional(limitNanoUsd),
+      period_budget: z.exactOptional(periodBudget),
       allowed_models: z.exactOptional(allowedModels),
       expires_at: z.exactOptional(expiresAt),
     }),
@@ -299,6 +307,18 @@ export const keysConsoleApi = defineRoutes('auth', {
       /** Held for calls under way, on top of the spend. */
       held_nano_usd: nanoUsd,
       max_budget_nano_usd: z.nullable(nanoUsd),
+      /** Null for a key without one. The spend has calls of the period before until they are recorded, and is null for a moment after a change. */
+      period_budget: z._default(
+        z.nullable(
+          z.object({
+            period: budgetPeriod,
+            max_nano_usd: nanoUsd,
+            spend_nano_usd: z.nullable(nanoUsd),
+            resets_at: instant,
+          }),
+        ),
+        null,
+      ),
       rpm: z.number(),
       tpm: z.number(),
       /** Null if the gate does not show it. Tokens may exceed their limit. */

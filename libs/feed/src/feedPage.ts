@@ -46,6 +46,8 @@ export const feedPage = z
     after: z.number().int().min(0),
     /** The highest sequence of the feed. Lower than `after` means that the account database was restored. */
     last: z.number().int().min(0),
+    /** Hashes over all entries up to `after`, and up to the last entry of the page. Undefined from a control plane of before. */
+    chain: z.object({ before: z.string(), end: z.string() }).optional(),
     entries: z.array(feedEntry).max(PAGE_ENTRIES),
   })
   .refine(({ after, entries }) => entries.every(({ seq }, index) => seq === after + index + 1), 'leaves out an entry');

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { Database } from '@turnpike/postgres/database';
@@ -21,13 +22,13 @@ beforeAll(async () => {
     statementTimeoutMs: 30_000,
   });
   await db.execute(sql`
-    CREATE TABLE feed_cursor (only_one BOOLEAN PRIMARY KEY DEFAULT true, epoch TEXT, seq INTEGER NOT NULL DEFAULT 0)`);
+    CREATE TABLE feed_cursor (only_one BOOLEAN PRIMARY KEY DEFAULT true, epoch TEXT, seq INTEGER NOT NULL DEFAULT 0, chain TEXT)`);
   await db.execute(sql`CREATE TABLE applied (nth SERIAL, credit_id TEXT)`);
 });
 beforeEach(async () => {
   await db.execute(sql`TRUNCATE feed_cursor, applied RESTART IDENTITY`);
   await db.execute(sql`INSERT INTO feed_cursor DEFAULT VALUES`);
-  Object.assign(plane, { epoch: 'e1', ids: [], signer: key });
+  Object.assign(plane, { epoch: 'e1', ids: [], signer: key, hasChain: true });
 });
 afterAll(async () => {
   await db.close();
@@ -35,7 +36,9 @@ afterAll(async () => {
 });
 
 /** A feed of credits, as the control plane gives it. */
-const plane = { epoch: 'e1', ids: [] as string[], signer: key };
+const plane = { epoch: 'e1', ids: [] as string[], signer: key, hasChain: true };
+const hashOf = (ids: string[]): string =>
+  ids.length === 0 ? '' : createHash('sha256').update(ids.join()).digest('hex');
 const idsUpTo = (count: number) => Array.from({ length: count }, (_, index) => `c${index + 1}`);
 
 async function readPage(after: number): Promise<string> {
@@ -47,7 +50,14 @@ async function readPage(after: number): Promise<string> {
     nano_usd: '5',
     note: '',
   }));
-  const page = { region: 'us' as const, epoch: plane.epoch, after, last: entries.length };
+  const chain = { before: hashOf(plane.ids.slice(0, after)), end: hashOf(plane.ids.slice(0, after + PAGE_ENTRIES)) };
+  const page = {
+    region: 'us' as const,
+    epoch: plane.epoch,
+    after,
+    last: entries.length,
+    ...(plane.hasChain && { chain }),
+  };
   return signPage({ ...page, entries: entries.slice(after, after + PAGE_ENTRIES) }, plane.signer);
 }
 
@@ -107,6 +117,33 @@ it('reads the feed of another epoch from its beginning', async () => {
   plane.ids = ['c1', 'd2', 'd3'];
   await follow();
   expect(await readApplied()).toEqual(['c1', 'c2', 'c3', 'c1', 'd2', 'd3']);
+});
+
+it('reads another history of the same epoch from its beginning, and says so once', async () => {
+  plane.ids = idsUpTo(3);
+  expect(await follow()).toBe(false);
+  plane.ids = ['c1', 'd2', 'd3', 'd4'];
+  expect(await follow()).toBe(true);
+  plane.ids.push('d5');
+  expect([await follow(), await follow()]).toEqual([false, false]);
+  expect(await readApplied()).toEqual(['c1', 'c2', 'c3', 'c1', 'd2', 'd3', 'd4', 'd5']);
+});
+
+it('finds another history of the same length', async () => {
+  plane.ids = idsUpTo(3);
+  await follow();
+  plane.ids = ['c1', 'd2', 'c3'];
+  expect([await follow(), await follow()]).toEqual([true, false]);
+  expect(await readApplied()).toEqual(['c1', 'c2', 'c3', 'c1', 'd2', 'c3']);
+});
+
+it('finds another history once a control plane of before, which gives no hash, is replaced', async () => {
+  Object.assign(plane, { ids: idsUpTo(3), hasChain: false });
+  expect([await follow(), await follow()]).toEqual([false, false]);
+  plane.hasChain = true;
+  expect([await follow(), await follow()]).toEqual([false, false]);
+  plane.ids = ['d1', 'd2', 'd3'];
+  expect(await follow()).toBe(true);
 });
 
 it('takes an empty feed of another epoch for its own', async () => {

@@ -14,6 +14,8 @@ import { type FeedEntry, type FeedPage, PAGE_ENTRIES, verifyPage } from './feedP
 interface Cursor {
   epoch: string | null;
   seq: number;
+  /** The hash over the applied entries, as the control plane gave it. Null: not known. */
+  chain: string | null;
 }
 
 export interface FeedFollower {
@@ -66,6 +68,11 @@ export function followFeed({
     description: 'Polls of the feed of the account layer that ended at a page that is not applied.',
   });
   refused.add(0);
+  const diverged = meter.createCounter('turnpike_feed_diverged_total', {
+    description:
+      'Times that the feed of the account layer had another history than the applied one, and was read from its beginning.',
+  });
+  diverged.add(0);
   let appliedAt = performance.now();
   meter
     .createObservableGauge('turnpike_feed_age_seconds', {
@@ -75,8 +82,17 @@ export function followFeed({
 
   async function poll(): Promise<void> {
     try {
-      await applyAll(follower, async (after) => (await client.readFeed({ params: { after } })).page);
+      const wasDiverged = await applyAll(
+        follower,
+        async (after) => (await client.readFeed({ params: { after } })).page,
+      );
       appliedAt = performance.now();
+      if (wasDiverged) {
+        diverged.add(1);
+        log.error(
+          'ALERT the feed of the account layer has another history than the one that was applied: it was read again',
+        );
+      }
     } catch (error) {
       if (error instanceof FeedRefused) refused.add(1);
       throw error;
@@ -93,13 +109,13 @@ export function followFeed({
 }
 
 /**
- * Applies pages until there is no further entry. Reads the feed of a restored account database, which has another epoch, from its
- * beginning. Ends early if another process moves the cursor.
+ * Applies pages until there is no further entry. Reads the feed of a restored account database, which has another epoch or another
+ * history, from its beginning. Returns whether it had another history in the same epoch. Ends early if another process moves the cursor.
  */
 export async function applyAll(
   { keys, region, db, applyEntry }: Pick<FeedFollower, 'keys' | 'region' | 'db' | 'applyEntry'>,
   readPage: (after: number) => Promise<string>,
-): Promise<void> {
+): Promise<boolean> {
   async function readVerified(after: number): Promise<FeedPage> {
     const signed = await readPage(after);
     return verifyPage(signed, { keys, region, after }).catch((error: unknown) => {
@@ -107,13 +123,19 @@ export async function applyAll(
     });
   }
 
+  let wasDiverged = false;
   for (;;) {
     const cursor = await readCursor(db);
     let page = await readVerified(cursor.seq);
-    if (page.epoch !== cursor.epoch && cursor.seq > 0) page = await readVerified(0);
-    else if (page.last < cursor.seq)
+    const isOfEpoch = page.epoch === cursor.epoch;
+    if (isOfEpoch && page.last < cursor.seq)
       throw new FeedRefused(`the feed ends at ${page.last}, before ${cursor.seq}, in the epoch ${page.epoch}`);
-    if (page.entries.length === 0 && page.epoch === cursor.epoch) return;
+    const isDiverged =
+      isOfEpoch && cursor.chain !== null && page.chain !== undefined && page.chain.before !== cursor.chain;
+    wasDiverged ||= isDiverged;
+    if (cursor.seq > 0 && (!isOfEpoch || isDiverged)) page = await readVerified(0);
+    const isChainKnown = cursor.chain !== null || page.chain === undefined;
+    if (page.entries.length === 0 && isOfEpoch && isChainKnown) return wasDiverged;
     const isApplied = await retryConflicts(() =>
       db.transaction(async (tx) => {
         if (!(await moveCursor(tx, cursor, page))) return false;
@@ -121,20 +143,20 @@ export async function applyAll(
         return true;
       }),
     );
-    if (!isApplied || page.entries.length < PAGE_ENTRIES) return;
+    if (!isApplied || page.entries.length < PAGE_ENTRIES) return wasDiverged;
   }
 }
 
 async function readCursor(db: Pick<Database, 'query'>): Promise<Cursor> {
-  const [cursor] = await db.query(sql<Cursor>`SELECT epoch, seq FROM feed_cursor`);
+  const [cursor] = await db.query(sql<Cursor>`SELECT epoch, seq, chain FROM feed_cursor`);
   if (!cursor) throw new Error('the table feed_cursor is empty');
   return cursor;
 }
 
 /** Locks the cursor and moves it behind a page. Returns false if another process has moved it. Waits for a process that moves it. */
-async function moveCursor(tx: Queryable, from: Cursor, { epoch, after, entries }: FeedPage): Promise<boolean> {
+async function moveCursor(tx: Queryable, from: Cursor, { epoch, after, chain, entries }: FeedPage): Promise<boolean> {
   const moved = await tx.execute(sql`
-    UPDATE feed_cursor SET epoch = ${epoch}, seq = ${after + entries.length}
+    UPDATE feed_cursor SET epoch = ${epoch}, seq = ${after + entries.length}, chain = ${chain?.end ?? null}
     WHERE epoch IS NOT DISTINCT FROM ${from.epoch} AND seq = ${from.seq}`);
   return moved === 1;
 }

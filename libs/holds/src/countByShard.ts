@@ -1,12 +1,13 @@
 import { type Absorber, type AbsorberOptions, createAbsorber, type Question } from './balances/absorb.ts';
 import {
+  type AskedSpend,
   type Counters,
   type Credit,
   createReadCounters,
   findCredit,
   findKeySpend,
   findUsedRates,
-  type Spend,
+  type KeySpend,
   type UsedRates,
 } from './balances/readCounters.ts';
 import { createFindShortage } from './gate/findShortage.ts';
@@ -20,7 +21,7 @@ export interface Counting {
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   readCounters(workspaceId: string, after: string): Promise<Counters>;
   findShortage: ReturnType<typeof createFindShortage>;
-  findKeySpend(key: { workspaceId: string; keyId: string }): Promise<Spend>;
+  findKeySpend(key: AskedSpend): Promise<KeySpend>;
   findUsedRates(key: { workspaceId: string; keyId: string; rpm: number; tpm: number }): Promise<UsedRates>;
   findCredit(workspaceId: string): Promise<Credit>;
 }

@@ -1,3 +1,4 @@
+import { sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { sendAhead } from '@turnpike/redis-connection/connectRedis';
 import { z } from 'zod';
@@ -127,11 +128,13 @@ export class ShardHolds {
     const { workspaceId, keyId, callId } = hold;
     const { keys, args } = headOf(workspaceId, session.mark);
     const ask = async () =>
-      readExtension(await this.#extend(keys, [...args, ...extendArguments(callId, request, session)]));
+      readExtension(await this.#extend(keys, [...args, ...extendArguments(hold, request, session)]));
     let extension = await ask();
     if (extension.outcome === 'not_loaded') {
-      // The sums of the month that the call counts in, which may be over.
-      await this.#absorber.load(workspaceId, keyId, monthOf(hold.admittedAtMs));
+      // The sums of the month and the period that the call counts in, which may be over.
+      const { periodBudget } = request.key;
+      const since = periodBudget && sinceOf(periodBudget.period, hold.admittedAtMs);
+      await this.#absorber.load(workspaceId, keyId, monthOf(hold.admittedAtMs), since ?? undefined);
       extension = await ask();
     }
     if (this.standing.session?.token !== session.token) return { outcome: 'closed' };

@@ -10,6 +10,6 @@ export async function aFundedKey(
 ): Promise<KeyRecord> {
   const key = aKeyRecord(fields);
   await opened.credit(key.workspace.workspaceId, leftNanoUsd);
-  await opened.loadKey(key.workspace.workspaceId, key.keyId);
+  await opened.loadKey(key.workspace.workspaceId, key.keyId, 0n, key.periodBudget?.period);
   return key;
 }

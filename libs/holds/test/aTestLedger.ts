@@ -7,6 +7,8 @@ export interface LedgerBooks {
   leftNanoUsd: bigint;
   months: Record<string, bigint>;
   keys: Record<string, bigint>;
+  /** Spend of each key since whichever day is asked for. */
+  since: Record<string, bigint>;
   /** Ids of the calls that are recorded. */
   final: string[];
   unknown: string[];
@@ -18,6 +20,7 @@ interface Asked {
   workspace_id: string;
   month: string;
   keys: string[];
+  since: Record<string, string>;
   calls: string[];
 }
 
@@ -45,14 +48,17 @@ export async function aTestLedger(): Promise<TestLedger> {
     const { workspaces } = (await json(req)) as { workspaces: Asked[] };
     ledger.asked.push(workspaces);
     const { timeline, fails, delivery } = ledger;
-    const answers = workspaces.map(({ workspace_id, calls, keys: asked }) => {
-      const { seq, leftNanoUsd, months, keys, final, unknown, deadLetters } = ledger.booksOf(workspace_id);
+    const answers = workspaces.map(({ workspace_id, calls, keys: asked, since: days }) => {
+      const { seq, leftNanoUsd, months, keys, since, final, unknown, deadLetters } = ledger.booksOf(workspace_id);
       return {
         workspace_id,
         seq,
         left_nano_usd: leftNanoUsd.toString(),
         months: toTexts(months),
         keys: { ...Object.fromEntries(asked.map((keyId) => [keyId, '0'])), ...toTexts(keys) },
+        since: Object.fromEntries(
+          Object.entries(days).map(([keyId, day]) => [keyId, { day, spent_nano_usd: String(since[keyId] ?? 0n) }]),
+        ),
         final: calls.filter((callId) => final.includes(callId)),
         unknown: calls.filter((callId) => unknown.includes(callId)),
         dead_letters: calls.filter((callId) => deadLetters.includes(callId)),
@@ -70,7 +76,16 @@ export async function aTestLedger(): Promise<TestLedger> {
     booksOf(workspaceId) {
       const known = all.get(workspaceId);
       if (known) return known;
-      const books = { seq: 0, leftNanoUsd: 0n, months: {}, keys: {}, final: [], unknown: [], deadLetters: [] };
+      const books = {
+        seq: 0,
+        leftNanoUsd: 0n,
+        months: {},
+        keys: {},
+        since: {},
+        final: [],
+        unknown: [],
+        deadLetters: [],
+      };
       all.set(workspaceId, books);
       return books;
     },

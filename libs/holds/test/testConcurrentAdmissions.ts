@@ -47,9 +47,10 @@ const roundScript = `
 local admit = function(KEYS, ARGV)
 ${readScript('admit')}
 end
+local credit = table.remove(ARGV)
 local counts = {}
 redis.call('DEL', KEYS[4], KEYS[6])
-redis.call('HSET', KEYS[2], 'left', ARGV[15], 'held', '0', 'ended', '0')
+redis.call('HSET', KEYS[2], 'left', credit, 'held', '0', 'ended', '0')
 redis.call('HSET', KEYS[5], 'held', '0', 'ended', '0')
 for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
   if string.sub(field, -5) == ':held' then redis.call('HSET', KEYS[3], field, '0') end

@@ -33,7 +33,7 @@ export function toAbsorb(
       final.length,
       unknown.length,
       ...ofMonths.flatMap(([month, spent]) => [month, spent.toString()]),
-      ...ofKeys.flatMap(([keyId, spent]) => [keyId, spent.toString(), 1]),
+      ...ofKeys.flatMap(([keyId, spent]) => [keyId, spent.toString(), 1, '', 0]),
       ...final,
       ...unknown.flat(),
     ],

@@ -14,6 +14,7 @@ export function aKeyRecord({ workspace, ...fields }: KeyFields = {}): KeyRecord 
     rpm: 1_000_000,
     tpm: 1_000_000_000,
     maxBudgetNanoUsd: null,
+    periodBudget: null,
     allowedModels: null,
     workspace: {
       workspaceId: `ws_${randomUUID()}`,

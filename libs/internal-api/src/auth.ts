@@ -1,6 +1,7 @@
 import { regionSchema } from '@turnpike/config/region';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { budgetPeriodSchema } from './budgetPeriod.ts';
 import { afterId, anyId, capNanoUsd, modelId, nextAfter, organizationId, text, workspaceId } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { keyRecordSchema } from './keyRecord.ts';
@@ -22,6 +23,11 @@ const workspaceFields = {
   billing_status: billingStatus,
   monthly_cap_nano_usd: limitNanoUsd,
 };
+/** The most that a key may spend in each period. Null is no limit. */
+const periodBudget = z
+  .strictObject({ period: budgetPeriodSchema, max_nano_usd: capNanoUsd.unwrap() })
+  .nullable()
+  .default(null);
 /** Models that a key may call, by id, whether the catalog has them or not. Null is no limit. */
 const allowedModels = z.array(modelId).min(1).max(100).nullable().default(null);
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
@@ -57,6 +63,8 @@ export const keyDetailsSchema = z
     rpm: z.number(),
     tpm: z.number(),
     max_budget_nano_usd: nanoUsdSchema.nullable(),
+    /** The most that it may spend in each period, beside the budget in all. Null is no limit. */
+    period_budget: z.object({ period: budgetPeriodSchema, max_nano_usd: nanoUsdSchema }).nullable().default(null),
     /** Ids of the models that it may call. Null is no limit. */
     allowed_models: z.array(z.string()).nullable().default(null),
     expires_at: z.string().nullable(),
@@ -209,6 +217,7 @@ export const authApi = defineApi('auth', {
       rpm: perMinute.default(600),
       tpm: perMinute.default(1_000_000),
       max_budget_nano_usd: limitNanoUsd,
+      period_budget: periodBudget,
       allowed_models: allowedModels,
       expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
     }),

@@ -82,6 +82,22 @@ const verificationSchema = z.object({
 });
 export type VerificationBody = z.input<typeof verificationSchema>;
 
+const dayTotalSchema = z.object({
+  day: z.string(),
+  spend_nano_usd: nanoUsdSchema,
+  requests: z.number().int(),
+  reported_at: z.string(),
+});
+const regionEpochSchema = z.object({
+  region: regionSchema,
+  epoch: z.string(),
+  first_reported_at: z.string(),
+  last_reported_at: z.string(),
+  confirmed_by: z.string().nullable(),
+  /** Null: its days are kept aside. */
+  confirmed_at: z.string().nullable(),
+});
+
 const ofOrganization = z.object({ organization_id: anyId });
 const NO_ORGANIZATION = { organization_not_found: { status: 404, message: 'There is no such organization.' } };
 
@@ -95,6 +111,64 @@ export const controlPlaneApi = defineApi('control-plane', {
       "The entries of the caller's own region behind `after`, at most 500, as a page that the control plane signed. Which region it is, the caller's token says.",
     params: z.object({ after: z.coerce.number().int().min(0) }),
     answer: z.object({ page: z.string() }),
+  },
+  putDayTotals: {
+    callers: ['usage-ledger'],
+    method: 'PUT',
+    path: '/internal/day-totals',
+    promise:
+      "Takes the sums of a UTC day of workspaces of the caller's region. A day replaces one of a lower sequence of the same epoch. `outdated`: the ledger was restored, nothing is taken, and it begins a new epoch. `aside`: they count once an operator has confirmed the epoch.",
+    bodyLimitBytes: 262_144,
+    body: z.object({
+      /** The life of the region's ledger. */
+      epoch: z.uuid(),
+      totals: z
+        .array(
+          z.object({
+            workspace_id: anyId,
+            day: z.iso.date(),
+            spend_nano_usd: nanoUsdSchema,
+            requests: z.number().int().min(0),
+            /** The sequence of the workspace after the last change of the day. */
+            seq: z.number().int().min(0),
+          }),
+        )
+        .max(PAGE_SIZE),
+    }),
+    answer: z.object({
+      standing: z.enum(['counted', 'aside', 'outdated']),
+      /** The life of the account database. */
+      account_epoch: z.string(),
+    }),
+    faults: {
+      workspace_of_another_region: { status: 403, message: 'A workspace of the report is of another region.' },
+    },
+  },
+  listDayTotals: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/day-totals',
+    promise: 'by day, 500 a page, as the region told them last; those of an epoch that is not confirmed are left out',
+    params: z.object({ workspace_id: anyId, after: z.union([z.literal(''), z.iso.date()]).default('') }),
+    answer: z.object({ days: z.array(dayTotalSchema), next_after: nextAfter }),
+  },
+  listRegionEpochs: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/region-epochs',
+    promise: 'the lives of the ledger of each region, the newest first',
+    params: z.object({}),
+    answer: z.object({ epochs: z.array(regionEpochSchema) }),
+  },
+  confirmRegionEpoch: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/region-epochs/:region/confirm',
+    promise: 'makes the days of a restored ledger count',
+    params: z.object({ region: regionSchema }),
+    body: z.strictObject({ epoch: z.uuid() }),
+    answer: regionEpochSchema,
+    faults: { epoch_not_found: { status: 404, message: 'The region has not reported in this epoch.' } },
   },
   listOrganizations: {
     callers: ['operator'],

@@ -1,6 +1,7 @@
 import { regionSchema } from '@turnpike/config/region';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { budgetPeriodSchema } from './budgetPeriod.ts';
 
 /** The record of a key, as `auth` gives it to every service that serves the public. */
 export const keyRecordSchema = z
@@ -17,6 +18,11 @@ export const keyRecordSchema = z
     rpm: z.number().int().min(1),
     tpm: z.number().int().min(1),
     maxBudgetNanoUsd: nonNegativeNanoUsdSchema.nullable(),
+    /** Spend of a day, week or month, beside the budget in all. Null is no limit, and what a release without the field means. */
+    periodBudget: z
+      .object({ period: budgetPeriodSchema, maxNanoUsd: nonNegativeNanoUsdSchema })
+      .nullable()
+      .default(null),
     /** Ids of the models that the key may call. Null is no limit, and what a release without the field means. */
     allowedModels: z.array(z.string()).nullable().default(null),
     workspace: z.object({

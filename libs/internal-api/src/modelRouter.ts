@@ -1,5 +1,6 @@
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { budgetPeriodSchema } from './budgetPeriod.ts';
 import { anyId, LARGE_ANSWER_BYTES, text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 
@@ -40,6 +41,8 @@ const pendingSums = { held_nano_usd: nanoUsdSchema, ended_nano_usd: nanoUsdSchem
 /** Each sum of the ledger has the place of its own that it was read at; null where it has not been loaded. */
 const placeSchema = { timeline: z.number().int().nullable(), seq: z.number().int().nullable() };
 const countedSchema = z.object({ ...placeSchema, spent_nano_usd: nanoUsdSchema.nullable(), ...pendingSums });
+/** Recorded sum since the first day of a key's period. */
+const periodSchema = z.object({ since: z.string(), spent_nano_usd: nanoUsdSchema, ...placeSchema });
 const countersSchema = z
   .object({
     now_ms: z.number().int(),
@@ -49,7 +52,7 @@ const countersSchema = z
     left_nano_usd: nanoUsdSchema.nullable(),
     /** Sums of pending calls: held while they run, charged once they have ended. */
     ...pendingSums,
-    keys: z.record(z.string(), countedSchema),
+    keys: z.record(z.string(), countedSchema.extend({ period: periodSchema.optional() })),
     /** Keyed by `YYYY-MM`. */
     months: z.record(z.string(), countedSchema),
     calls: z.array(
@@ -115,13 +118,19 @@ export const modelRouterApi = defineApi('model-router', {
     callers: ['auth'],
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/keys/:key_id/spend',
-    promise: 'live, for `/v1/svc/key`; asked with the limits per minute of the key, also what is used of them',
-    params: ofKey.extend({ rpm: perMinute.optional(), tpm: perMinute.optional() }),
+    promise: 'live, for `/v1/svc/key`; also the use of limits per minute and the spend of a period, if asked with them',
+    params: ofKey.extend({
+      rpm: perMinute.optional(),
+      tpm: perMinute.optional(),
+      period: budgetPeriodSchema.optional(),
+    }),
     answer: z.object({
       spend_nano_usd: nanoUsdSchema,
       held_nano_usd: nanoUsdSchema,
       used_requests: z.number().optional(),
       used_tokens: z.number().optional(),
+      /** Spend of the period. Calls of the period before are in it until they are recorded. */
+      period_spend_nano_usd: nanoUsdSchema.nullable().default(null),
     }),
     answerLimitBytes: 16 * 1024,
   },

@@ -18,6 +18,7 @@ const sequenceNumber = z
   .transform(BigInt);
 const ofWorkspace = z.object({ workspace_id: anyId });
 const ofRouter = z.object({ router_id: plainId });
+const day = z.iso.date('must be a day as YYYY-MM-DD');
 const amounts = z.record(z.string(), nanoUsdSchema);
 
 /** Most that one question for balances asks about: workspaces in all, keys and calls of each. */
@@ -32,6 +33,8 @@ const absorbedSchema = z.object({
   months: amounts,
   /** Spent by key id: of the keys asked for, and of those of the calls that are recorded. */
   keys: amounts,
+  /** Spent by key id since the first day that was asked for. A ledger of the version before does not say. */
+  since: z.record(z.string(), z.object({ day, spent_nano_usd: nanoUsdSchema })).default({}),
   /** Which of the calls are recorded, and so contained in these sums: as known for good, and as `unknown`. */
   final: z.array(z.string()),
   unknown: z.array(z.string()),
@@ -147,7 +150,6 @@ const usageGroups = z
   .string()
   .transform((text) => text.split(','))
   .pipe(z.array(z.enum(USAGE_GROUPS, 'must be day, key or model')));
-const day = z.iso.date('must be a day as YYYY-MM-DD');
 
 /** The books: usage, credits, dead letters; and which Redis the gate counts in. */
 export const usageLedgerApi = defineApi('usage-ledger', {
@@ -242,6 +244,11 @@ export const usageLedgerApi = defineApi('usage-ledger', {
           ofWorkspace.extend({
             month,
             keys: z.array(anyId).max(ABSORB_LIMITS.keys),
+            /** First day of the period of a key's budget, by key id. */
+            since: z
+              .record(anyId, day)
+              .refine((all) => Object.keys(all).length <= ABSORB_LIMITS.calls, 'must have no more keys than calls')
+              .default({}),
             calls: z.array(z.uuid()).max(ABSORB_LIMITS.calls),
           }),
         )

@@ -134,6 +134,8 @@ it.each([
   ['rpm', { rpm: 0 }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '9999999999999999' }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '-1' }],
+  ['period_budget.period', { period_budget: { period: 'year', max_nano_usd: '1' } }],
+  ['period_budget.max_nano_usd', { period_budget: { period: 'day', max_nano_usd: null } }],
   ['allowed_models', { allowed_models: [] }],
   ['allowed_models.0', { allowed_models: ['Not an id'] }],
   ['allowed_models', { allowed_models: Array.from({ length: 101 }, (_, nth) => `model-${nth}`) }],
@@ -285,6 +287,16 @@ it('limits a key to models, and lifts the limit by null', async () => {
   expect(await read()).toMatchObject({ allowed_models: null });
 });
 
+it('limits the spend of a key in each period, and lifts the limit by null', async () => {
+  const { apiKey, ask, read } = await aChangedKey({ period_budget: { period: 'day', max_nano_usd: '5' } });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ periodBudget: { period: 'day', maxNanoUsd: '5' } });
+  const period_budget = { period: 'week', max_nano_usd: '7' };
+  expect((await ask(updateKey, { period_budget })).body).toMatchObject({ period_budget, max_budget_nano_usd: null });
+  expect(await read()).toMatchObject({ period_budget });
+  await ask(updateKey, { period_budget: null });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ periodBudget: null, maxBudgetNanoUsd: null });
+});
+
 it('keeps the generation of a key that has the values already, and tells the router again', async () => {
   const { apiKey, ask } = await aChangedKey({ rpm: 7 });
   const { generation } = (await verify(auth, apiKey)).key;
@@ -424,6 +436,7 @@ it('shows the live spend of a key of the workspace beside its limits, and of no 
       spend_nano_usd: '3',
       held_nano_usd: '2',
       max_budget_nano_usd: '7',
+      period_budget: null,
       rpm: 60,
       tpm: 90_000,
       used_requests: 4,
@@ -440,6 +453,27 @@ it('shows the live spend of a key of the workspace beside its limits, and of no 
   const foreign = await call(getKeyHeadroom, { member: { workspaceId: 'ws_other' }, params });
   expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_key']);
   expect(await call(getKeyHeadroom, { member: { workspaceId }, params: { key_id: 'key_none' } })).toEqual(foreign);
+});
+
+it('shows the spend of a key in its period, and when the period begins anew', async () => {
+  const period_budget = { period: 'month', max_nano_usd: '9' };
+  const { workspaceId, keyId } = await registerAKey(auth, { period_budget });
+  let asked: string | undefined;
+  auth.answerSpend((req, res) => {
+    asked = req.url;
+    res.end(JSON.stringify({ spend_nano_usd: '8', held_nano_usd: '2', period_spend_nano_usd: '3' }));
+  });
+  const { body } = await call(getKeyHeadroom, { member: { workspaceId }, params: { key_id: keyId } });
+  expect(body).toMatchObject({
+    spend_nano_usd: '8',
+    max_budget_nano_usd: null,
+    period_budget: {
+      ...period_budget,
+      spend_nano_usd: '3',
+      resets_at: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/),
+    },
+  });
+  expect(asked).toBe(`/internal/workspaces/${workspaceId}/keys/${keyId}/spend?rpm=600&tpm=1000000&period=month`);
 });
 
 it('shows each workspace its own credit, with the end of the month and the lower cap', async () => {
@@ -499,7 +533,11 @@ describe('the audit of keys', () => {
     const { grace_seconds: _, ...made } = first.body;
     const { key_id: keyId } = (await call(createKey, { member, body: { ...made, name: 'Laptop' } })).body;
     const change = (route: ConsoleRoute, body = {}) => call(route, { member, params: { key_id: keyId }, body });
-    await change(updateKey, { name: 'Desk', max_budget_nano_usd: '7', allowed_models: ['small'] });
+    await change(updateKey, {
+      name: 'Desk',
+      period_budget: { period: 'month', max_nano_usd: '7' },
+      allowed_models: ['small'],
+    });
     await change(rotateKey, second.body);
     await change(blockKey);
     // Changes nothing, so it leaves no line.
@@ -531,8 +569,8 @@ describe('the audit of keys', () => {
       ],
       [
         'update',
-        { name: 'Laptop', max_budget_nano_usd: null, allowed_models: [] },
-        { name: 'Desk', max_budget_nano_usd: '7', allowed_models: ['small'] },
+        { name: 'Laptop', budget_period: null, period_budget_nano_usd: null, allowed_models: [] },
+        { name: 'Desk', budget_period: 'month', period_budget_nano_usd: '7', allowed_models: ['small'] },
       ],
       ['create', null, expect.objectContaining({ name: 'Laptop', rpm: 600, max_budget_nano_usd: null })],
     ]);

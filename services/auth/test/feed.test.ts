@@ -25,7 +25,7 @@ beforeEach(empty);
 
 async function empty(): Promise<void> {
   await auth.db.execute(sql`TRUNCATE workspace, api_key`);
-  await auth.db.execute(sql`UPDATE feed_cursor SET epoch = NULL, seq = 0`);
+  await auth.db.execute(sql`UPDATE feed_cursor SET epoch = NULL, seq = 0, chain = NULL`);
 }
 
 type Document = ReturnType<typeof aDocument>;
@@ -200,5 +200,7 @@ async function takeBackup() {
 async function restore({ workspaces, cursor }: Awaited<ReturnType<typeof takeBackup>>): Promise<void> {
   await auth.db.execute(sql`TRUNCATE workspace, api_key`);
   await auth.db.workspace.createMany({ data: workspaces });
-  await auth.db.execute(sql`UPDATE feed_cursor SET epoch = ${cursor?.epoch ?? null}, seq = ${cursor?.seq ?? 0}`);
+  await auth.db.execute(
+    sql`UPDATE feed_cursor SET epoch = ${cursor?.epoch ?? null}, seq = ${cursor?.seq ?? 0}, chain = NULL`,
+  );
 }

@@ -198,6 +198,23 @@ it('GET /v1/svc/credit of a key with a budget shows that budget, and does not as
 });
 
 it.each([
+  ['5000000000', 0.6],
+  ['800000000', 0.3],
+])('GET /v1/svc/credit of a key with a budget of a period and %s in all shows the smaller rest', async (max, rest) => {
+  const { apiKey } = await registerAKey(auth, {
+    max_budget_nano_usd: max,
+    period_budget: { period: 'day', max_nano_usd: '1000000000' },
+  });
+  const spend = { spend_nano_usd: '500000000', held_nano_usd: '1', period_spend_nano_usd: '400000000' };
+  auth.answerSpend((_req, res) => res.end(JSON.stringify(spend)));
+  const { body } = await auth.getPublic('/v1/svc/credit', `Bearer ${apiKey}`);
+  expect(body).toMatchObject({ scope: 'key_budget', credit_usd: rest, month_spend_usd: null });
+  const key = await auth.getPublic('/v1/svc/key', `Bearer ${apiKey}`);
+  expect(key.body).toMatchObject({ max_budget_usd: Number(max) / 1e9, spend_usd: 0.5 });
+  expect(Object.keys(key.body)).toHaveLength(9);
+});
+
+it.each([
   ['/v1/svc/key', 502],
   ['/v1/svc/credit', 502],
 ])('GET %s is %i while the router gives no usable answer', async (path, status) => {

@@ -35,6 +35,7 @@ it('shows a key without anything that lets anyone use it', async () => {
       rpm: 7,
       tpm: 1_000_000,
       max_budget_nano_usd: '5',
+      period_budget: null,
       allowed_models: null,
       expires_at: null,
       created_at: expect.stringMatching(/^20\d\d-/),

@@ -49,6 +49,7 @@ it('answers with the key, its limits and its workspace', async () => {
     rpm: 7,
     tpm: 70,
     maxBudgetNanoUsd: '9007199254740991',
+    periodBudget: null,
     allowedModels: null,
     workspace: { workspaceId, region: 'us', billingStatus: 'on_hold', monthlyCapNanoUsd: '5000000000' },
   });

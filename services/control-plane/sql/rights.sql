@@ -10,6 +10,7 @@ GRANT SELECT, INSERT, UPDATE ON account_user, organization, workspace, invitatio
 GRANT SELECT, INSERT, UPDATE, DELETE ON user_email, identity, passkey, session, ceremony, member TO :service_role;
 GRANT SELECT, INSERT ON audit, feed TO :service_role;
 GRANT SELECT ON feed_epoch TO :service_role;
+GRANT SELECT, INSERT, UPDATE ON region_epoch, day_total TO :service_role;
 
 -- The job queue.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO :service_role;

@@ -24,6 +24,7 @@ import express, {
 } from 'express';
 import type { Origin } from './audit/audit.ts';
 import type { Db } from './database/openDatabase.ts';
+import { putDayTotals } from './day-totals/dayTotals.ts';
 import { readPage } from './feed/feed.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
 import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
@@ -156,6 +157,7 @@ export const listInternalRoutes = ({
         const region = regionSchema.parse(internalScopeOf(res));
         return { page: await readPage(db, { region, after }, signingKey) };
       },
+      putDayTotals: async ({ body }, res) => putDayTotals(db, regionSchema.parse(internalScopeOf(res)), body),
     },
   }),
   toWireError: createFaultWording(controlPlaneApi),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { verifyPage } from '@turnpike/feed/feedPage';
@@ -77,6 +78,19 @@ it('skips no entry for a reader, whoever writes at once and whatever is rolled b
   await reader;
   expect(told.length).toBe(180);
   expect(seen.toSorted()).toEqual(told.toSorted());
+});
+
+it('gives one hash for one history, wherever a page ends', async () => {
+  const { last, chain, entries } = await read('us');
+  expect(entries.length).toBe(last);
+  expect((await read('us', last)).chain).toEqual({ before: chain?.end, end: chain?.end });
+  const [first] = await account.db.$queryRaw<{ body: string }[]>`
+    SELECT body::TEXT AS body FROM feed WHERE region = 'us' AND seq = 1`;
+  const hash = createHash('sha256')
+    .update(first?.body ?? '')
+    .digest('hex');
+  expect((await read('us', 1)).chain).toEqual({ before: hash, end: chain?.end });
+  expect((await read('us', 2)).chain?.before).not.toBe(hash);
 });
 
 it('lets nobody change what a region was told', async () => {

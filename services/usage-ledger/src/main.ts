@@ -13,6 +13,7 @@ import { createAnnounceCredit } from './credits/announceCredit.ts';
 import { followCredits } from './credits/followCredits.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb, type Db } from './database/createDb.ts';
+import { reportDays } from './day-totals/reportDays.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
 import { ensureUsagePartitions } from './ledger/recordUsage.ts';
@@ -102,6 +103,14 @@ startService({
       log,
     });
     shutdown.defer('the feed of the account layer', async () => creditFeed?.close());
+    const reporting = reportDays({
+      url: config.CONTROL_PLANE_INTERNAL_URL,
+      internalHeaders,
+      db,
+      meter: telemetry.meter,
+      log,
+    });
+    shutdown.defer('days for the account layer', async () => reporting?.close());
     const catalog = createClient(catalogApi, {
       url: config.CATALOG_INTERNAL_URL,
       internalHeaders,

@@ -18,6 +18,8 @@ export const accountRows = {
   'key.masked': 'key_name shows the last four characters and nothing else of the key',
   'key.spend': 'spend_usd is what the key has spent, to the nano-dollar',
   'key.budget': 'remaining_budget_usd is the budget less the spend, and the same as a refusal names',
+  'key.period-budget':
+    'a budget of a period counts what was spent in it, also once that is recorded, and changes no field of key information',
   'key.no-budget': 'without a budget max_budget_usd and remaining_budget_usd are null',
   'key.rate-limit': 'rate_limit has the limits that the headers of inference answers advertise',
   'key.defaults': 'a key without limits of its own has 600 requests and 1,000,000 tokens a minute',

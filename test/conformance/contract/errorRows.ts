@@ -17,6 +17,8 @@ export const errorRows = {
     'every 401 has a doc_url where a page is set: of inference, the model list and look-ups, as envelope and flat',
   'errors.402.credit': 'what the credit cannot carry is a wrapped 402: insufficient_balance, limited by credit',
   'errors.402.key-budget': 'what the key’s budget cannot carry is a wrapped 402, limited by key_budget',
+  'errors.402.key-period-budget':
+    'what the key’s budget of a day, week or month cannot carry is the same 402, whose sentence says when that begins anew',
   'errors.402.monthly-cap': 'what the monthly cap cannot carry is a wrapped 402, limited by monthly_cap',
   'errors.402.worst-case': 'it says what the request could cost at most and what remains, and charges nothing',
   'errors.402.affordable': 'affordable_output_tokens says what could be asked for instead, and that is admitted',

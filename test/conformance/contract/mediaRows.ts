@@ -81,6 +81,8 @@ export const mediaRows = {
   'media.401.invalid': 'a mistyped key and one that nobody has are the same flat 401: invalid_api_key, doc_url',
   'media.402.credit': 'what the credit cannot carry is a flat 402: insufficient_balance, limited by credit',
   'media.402.key-budget': 'what the key’s budget cannot carry is a flat 402, limited by key_budget',
+  'media.402.key-period-budget':
+    'what the key’s budget of a period cannot carry is the same 402, whose sentence says when that begins anew',
   'media.402.monthly-cap': 'what the monthly cap cannot carry is a flat 402, limited by monthly_cap',
   'media.402.account': 'a spent cap, an account on hold and one without billing are flat 402s of these names',
   'media.402.top-up': 'after a top-up the same key works again',

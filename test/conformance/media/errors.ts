@@ -214,6 +214,19 @@ row('media.402.key-budget', async () => {
   expect((await caller.post('/images/generations', anImage())).status).toBe(200);
 });
 
+row('media.402.key-period-budget', async () => {
+  const caller = await aCaller({ periodBudget: { period: 'week', maxUsd: '0.0049' } });
+  const { status, body } = await caller.post('/images/generations', anImage({ n: 2 }));
+  const told = tooPoor('key_budget', { max_usage_cost_usd: 0.005, remaining_usd: 0.0049 });
+  expect({ status, body }).toEqual({ status: 402, body: told });
+  expect(body).toMatchObject({
+    message: expect.stringMatching(
+      /budget of this key for the week has 0.0049 USD left.*wait until \d{4}-\d\d-\d\dT00:00Z/,
+    ),
+  });
+  expect((await caller.post('/images/generations', anImage())).status).toBe(200);
+});
+
 row('media.402.monthly-cap', async () => {
   const caller = await aCaller({}, { creditUsd: '10', monthlyCapUsd: '0.0049' });
   const { status, body } = await caller.post('/images/generations', anImage({ n: 2 }));

@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { daysAroundNow } from '../../support/daysAroundNow.ts';
 import { expectBilled, type SeenUsage } from '../../support/expectBilled.ts';
+import { inOneMonth } from '../../support/inOneMonth.ts';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { toNano } from '../../support/priceOf.ts';
 import { createClient } from '../support/http.ts';
@@ -186,6 +187,24 @@ row('key.budget', async () => {
   expect(refused.status).toBe(402);
   const { error } = (await refused.json()) as { error: { provider_specific_fields: { key_remaining_usd: number } } };
   expect(error.provider_specific_fields.key_remaining_usd).toBe(key.remaining_budget_usd);
+});
+
+row('key.period-budget', async () => {
+  const account = await makeAccount(stack, { periodBudget: { period: 'month', maxUsd: '0.0009' } });
+  const answer = await inOneMonth(async () => {
+    const { headers } = await chat(account, 'tokens=100', { max_tokens: 100 });
+    await account.untilUsage(headers);
+    return chat(account, 'tokens=1', { max_tokens: 16_000, stream: true });
+  });
+  expect(answer.status).toBe(402);
+  const { error } = (await answer.json()) as { error: { provider_specific_fields: Record<string, number> } };
+  const spend = await account.findSpend();
+  expect(toNano(error.provider_specific_fields.remaining_usd ?? 0)).toBe(900_000n - spend);
+  expect((await chat(account, 'tokens=100', { max_tokens: 100 })).status).toBe(200);
+  const key = await keyOf(account);
+  expect(key).toMatchObject({ max_budget_usd: null, remaining_budget_usd: null });
+  expect(Object.keys(key)).toHaveLength(9);
+  expect((await account.get('/svc/credit')).body).toMatchObject({ scope: 'key_budget', month_spend_usd: null });
 });
 
 row('key.no-budget', async () => {

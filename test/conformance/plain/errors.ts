@@ -158,6 +158,23 @@ row('errors.402.key-budget', async () => {
   expect({ status, body }).toEqual({ status: 402, body: wrapped(402, 'insufficient_balance', fields) });
 });
 
+row('errors.402.key-period-budget', async () => {
+  const periods = { day: 1, week: 7, month: 31 } as const;
+  for (const period of ['day', 'week', 'month'] as const) {
+    const key = await clientOf({ periodBudget: { period, maxUsd: '0.000001' } });
+    const { status, body, headers } = await chatAs(key);
+    const fields = { limited_by: 'key_budget', remaining_usd: 0.000001, key_remaining_usd: null };
+    expect({ status, body }).toEqual({ status: 402, body: wrapped(402, 'insufficient_balance', fields) });
+    const sentence = headers.get('x-error-message') ?? '';
+    expect(sentence).toContain(`the budget of this key for the ${period} has 0.000001 USD left`);
+    const [, instant = ''] = /wait until (\S+), when it begins anew/.exec(sentence) ?? [];
+    const waitMs = Date.parse(instant) - Date.now();
+    expect(waitMs).toBeGreaterThan(-60_000);
+    expect(waitMs).toBeLessThanOrEqual(periods[period] * 86_400_000);
+    expect((await chatAs(key, { model: FREE_MODEL })).status).toBe(200);
+  }
+});
+
 row('errors.402.monthly-cap', async () => {
   const { status, body } = await chatAs(await clientOf({}, { creditUsd: '10', monthlyCapUsd: '0.000001' }));
   const fields = { limited_by: 'monthly_cap' };

@@ -9,7 +9,8 @@ import { MODELS } from '../stack/faultCatalog.ts';
 
 export const money: CellTable = {
   'last-cents': {
-    breaks: '200 calls at once on a budget for ten worst cases, the engines held until all are decided; 20 times',
+    breaks:
+      '200 calls at once on a budget, in all or of a month, for ten worst cases, the engines held until all are decided; 20 times',
     holds: 'exactly 10 are admitted and 190 get 402, every time',
     eventLog: 'embedded',
     run: spendLastCents,
@@ -48,7 +49,9 @@ async function spendLastCents(context: CellContext): Promise<void> {
   const { account } = context;
   const hold = await findHold(context);
   for (let round = 0; round < ROUNDS; round += 1) {
-    const key = await operator.makeKey(account.workspaceId, { budgetNanoUsd: hold * BigInt(AFFORDABLE) });
+    const key = await operator.makeKey(account.workspaceId, {
+      [round % 2 ? 'budgetNanoUsd' : 'budgetOfMonthNanoUsd']: hold * BigInt(AFFORDABLE),
+    });
     account.keys.push(key);
     await Promise.all(simulators.map((simulator) => simulator.pause()));
     const exactly = context.random.between(0, 999);

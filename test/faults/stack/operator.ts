@@ -76,7 +76,10 @@ export function createOperator(services: Record<InternalService, { internal_url:
         note: 'faults',
       });
     },
-    async makeKey(workspaceId: string, { budgetNanoUsd }: { budgetNanoUsd?: bigint } = {}): Promise<LoadKey> {
+    async makeKey(
+      workspaceId: string,
+      { budgetNanoUsd, budgetOfMonthNanoUsd }: { budgetNanoUsd?: bigint; budgetOfMonthNanoUsd?: bigint } = {},
+    ): Promise<LoadKey> {
       const apiKey = generateApiKey();
       const answer = await call('auth', 'POST', '/keys', {
         key_sha256: toKeySha256(apiKey),
@@ -86,6 +89,9 @@ export function createOperator(services: Record<InternalService, { internal_url:
         rpm: UNLIMITED,
         tpm: UNLIMITED,
         ...(budgetNanoUsd !== undefined && { max_budget_nano_usd: budgetNanoUsd.toString() }),
+        ...(budgetOfMonthNanoUsd !== undefined && {
+          period_budget: { period: 'month', max_nano_usd: budgetOfMonthNanoUsd.toString() },
+        }),
       });
       return { keyId: z.object({ key_id: z.string() }).parse(answer).key_id, apiKey };
     },

@@ -89,6 +89,7 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
       workspaceId,
       month: pick(['2026-09', '2026-10', '2026-11', '2026-12']),
       keyIds: calls.filter(() => share() < 0.02).map(({ keyId }) => keyId),
+      since: { k0: pick(['2026-10-31', '2026-11-01']), k1: pick(['2026-10-26', '2026-11-01']) },
       callIds: calls.filter(() => share() < 0.2).map(({ callId }) => callId),
     })),
   );

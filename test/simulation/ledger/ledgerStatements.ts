@@ -235,7 +235,7 @@ const creditedTo = ({ credits }: LedgerTables, workspaceId: string): bigint =>
     .filter((credit) => credit.workspaceId === workspaceId)
     .reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
 
-function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: AskedWorkspace) {
+function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, since = {}, callIds }: AskedWorkspace) {
   const recorded = [...new Set(callIds)]
     .map((callId) => tables.usageRequests.get(callId.toLowerCase()))
     .filter((row) => row !== undefined)
@@ -249,6 +249,10 @@ function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: A
     const total = tables.keyTotals.get(keyId);
     return total?.workspaceId === workspaceId ? total.charge : 0n;
   };
+  const spentSince = (keyId: string, beginMs: number): bigint =>
+    [...tables.usageRequests.values()]
+      .filter((row) => row.keyId === keyId && row.workspaceId === workspaceId && row.startedAtMs >= beginMs)
+      .reduce((sum, { chargeNanoUsd }) => sum + chargeNanoUsd, 0n);
   const idsOf = (isWanted: (status: string) => boolean): string[] =>
     recorded.filter(({ status }) => isWanted(status)).map(({ callId }) => callId);
   return {
@@ -263,6 +267,9 @@ function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: A
     ),
     keys: Object.fromEntries(
       [...keyIds, ...recorded.map(({ keyId }) => keyId)].map((keyId) => [keyId, String(spentByKey(keyId))]),
+    ),
+    since: Object.fromEntries(
+      Object.entries(since).map(([keyId, day]) => [keyId, { day, spent: String(spentSince(keyId, Date.parse(day))) }]),
     ),
     final: idsOf((status) => status !== 'unknown'),
     unknown: idsOf((status) => status === 'unknown'),

@@ -100,5 +100,9 @@ function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspa
     if (counter.get('loaded') !== mark) continue;
     const charge = spentBy(rows.filter(({ keyId }) => keyId === key.keyId));
     expectEqual('redis', `spent by ${key.keyId}`, number(counter, 'spent'), charge);
+    const since = counter.get('since') ?? '';
+    if (counter.get('since_loaded') !== mark) continue;
+    const later = rows.filter(({ keyId, startedAtMs }) => keyId === key.keyId && startedAtMs >= Date.parse(since));
+    expectEqual('redis', `spent by ${key.keyId} since ${since}`, number(counter, 'since_spent'), spentBy(later));
   }
 }

@@ -1,5 +1,6 @@
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { TAG } from '@turnpike/holds/test/aShard';
+import { sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import { type CheckName, Violation } from '../world/violation.ts';
 import type { LedgerOfTruth, TrueCall } from './ledgerOfTruth.ts';
 import { readHash } from './readHash.ts';
@@ -11,12 +12,21 @@ export interface Limit {
   atMost: bigint;
 }
 
-/** The limits that a call counts against: its workspace's credit, its key's budget, its month's cap. */
-function limitsOf(truth: LedgerOfTruth, { workspaceId, keyId, month }: TrueCall, credit: bigint): Limit[] {
+/** First day of the period of its key's budget that a call was admitted in. */
+function sinceOfCall(truth: LedgerOfTruth, { keyId, admittedAtMs }: TrueCall): string | undefined {
+  const ofPeriod = truth.periodBudgetByKey.get(keyId);
+  return ofPeriod && admittedAtMs !== undefined ? sinceOf(ofPeriod.period, admittedAtMs) : undefined;
+}
+
+/** The limits that a call counts against: its workspace's credit, its key's budgets, its month's cap. */
+function limitsOf(truth: LedgerOfTruth, call: TrueCall, credit: bigint): Limit[] {
+  const { workspaceId, keyId, month } = call;
+  const [since, ofPeriod] = [sinceOfCall(truth, call), truth.periodBudgetByKey.get(keyId)];
   const [budget, cap] = [truth.budgetByKey.get(keyId), truth.capByWorkspace.get(workspaceId)];
   return [
     { name: `credit of ${workspaceId}`, atMost: credit },
     ...(budget === undefined ? [] : [{ name: `budget of ${keyId}`, atMost: budget }]),
+    ...(since && ofPeriod ? [{ name: `budget of ${keyId} since ${since}`, atMost: ofPeriod.maxNanoUsd }] : []),
     ...(cap === undefined || month === undefined ? [] : [{ name: `cap of ${workspaceId} in ${month}`, atMost: cap }]),
   ];
 }
@@ -48,7 +58,7 @@ function amountOf(stack: Stack, call: TrueCall): bigint {
  * What Redis counts of a workspace, of its keys and of its months is never less than what engines know, as far as sums are loaded and
  * the gate is open: too much is refused for a moment, and never too little. Where a call was admitted they had to be.
  */
-export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: boolean): void {
+export function checkCovered(stack: Stack, workspaceId: string, admittedKeyId: string | undefined): void {
   const { truth, redis, keys, database } = stack;
   const mark = redis.data.run('GET', [redisKeys.mark(TAG)]);
   const server = database.tables.findServer(redis.data.replicationId);
@@ -56,8 +66,12 @@ export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: bool
   const sums = new Map<string, bigint>();
   const add = (name: string, amount: bigint): unknown => sums.set(name, (sums.get(name) ?? 0n) + amount);
   for (const call of truth.calls.values()) {
-    if (call.workspaceId !== workspaceId || !call.isLetIn) continue;
+    if (call.workspaceId !== workspaceId) continue;
     const amount = amountOf(stack, call);
+    const since = sinceOfCall(truth, call);
+    // Calls whose answer is on its way count as well, as they do for `limits`.
+    if (since && (call.isLetIn || call.keyId === admittedKeyId)) add(`${call.keyId} ${since}`, amount);
+    if (!call.isLetIn) continue;
     add('', amount);
     add(call.keyId, amount);
     if (call.month !== undefined) add(call.month, amount);
@@ -71,7 +85,7 @@ export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: bool
   const count = (fields: Map<string, string>, prefix: string, ...names: string[]): bigint =>
     names.reduce((sum, name) => sum + BigInt(fields.get(`${prefix}${name}`) ?? 0), 0n);
   const wallet = read('wallet');
-  if ((wallet.get('loaded') !== mark && !isAdmitted) || !wallet.has('held')) return;
+  if ((wallet.get('loaded') !== mark && admittedKeyId === undefined) || !wallet.has('held')) return;
   const counted = truth.creditOf(workspaceId) - count(wallet, '', 'left') + count(wallet, '', 'held', 'ended');
   expect(workspaceId, '', counted);
   const months = read('months');
@@ -84,6 +98,12 @@ export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: bool
     if (workspace.workspaceId !== workspaceId) continue;
     const counter = read(`key:${keyId}`);
     if (counter.get('loaded') === mark) expect(keyId, keyId, count(counter, '', 'spent', 'held', 'ended'));
+    const since = counter.get('since') ?? '';
+    const place = (prefix: string) => ['timeline', 'sequence'].map((name) => Number(counter.get(`${prefix}${name}`)));
+    const [[timeline = 0, sequence = 0], [ofKey = 0, sequenceOfKey = 0]] = [place('since_'), place('')];
+    const isCurrent = timeline > ofKey || (timeline === ofKey && sequence >= sequenceOfKey);
+    if (counter.get('since_loaded') === mark && (isCurrent || keyId === admittedKeyId))
+      expect(`${keyId} since ${since}`, `${keyId} ${since}`, count(counter, '', 'since_spent', 'held', 'ended'));
   }
 }
 

@@ -20,7 +20,8 @@ export function checkScript(stack: Stack, run: ScriptRun, redis: SimulatedRedis)
   if (isRegions && run.name === 'putBack' && (run.reply === 'back' || run.reply === 'recounted'))
     notePutBack(stack, run);
   if (isRegions && run.name === 'absorb' && isReply(run, 'absorbed')) noteAbsorbed(stack, run);
-  if (isRegions) checkCovered(stack, workspaceId, run.name === 'admit' && isReply(run, 'admitted'));
+  const isAdmitted = run.name === 'admit' && isReply(run, 'admitted');
+  if (isRegions) checkCovered(stack, workspaceId, isAdmitted ? run.args[11] : undefined);
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);
   // One that was evicted is counted anew by the next script that changes it.
   if (!wallet.has('held')) return;
@@ -35,7 +36,8 @@ function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
   const { truth, world } = stack;
   const call = truth.calls.get(args[1] ?? '');
   if (!call) return;
-  call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
+  call.admittedAtMs = Number((reply as string[])[1]);
+  call.month = new Date(call.admittedAtMs).toISOString().slice(0, 7);
   call.session = args[9];
   call.pendingAt = world.now;
   call.isPending = true;
@@ -79,7 +81,7 @@ function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
 function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
   const { truth, redis } = stack;
   const [months, keySums, finals, unknowns] = args.slice(4, 8).map(Number) as [number, number, number, number];
-  const beginFinals = 8 + 2 * months + 3 * keySums;
+  const beginFinals = 8 + 2 * months + 5 * keySums;
   const beginUnknowns = beginFinals + finals;
   const workspaceId = tagOf(keys[0]);
   for (const callId of args.slice(beginFinals, beginUnknowns)) {

@@ -1,3 +1,4 @@
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
 
 /** What truly happened to a call, counted outside of everything that is tested. */
@@ -12,6 +13,8 @@ export interface TrueCall {
   startedAt: number;
   /** `YYYY-MM` of its admission, by Redis' clock of then; undefined until Redis has admitted it. */
   month: string | undefined;
+  /** The instant of its admission by that clock. */
+  admittedAtMs: number | undefined;
   /** Its worst case, from when Redis has admitted it; undefined again where its client was refused all the same. */
   holdNanoUsd: bigint | undefined;
   /** The call releases its hold at its end; an admission after that is refused. */
@@ -66,6 +69,8 @@ export class LedgerOfTruth {
   readonly mostCredited = new Map<string, bigint>();
   /** The highest that each key's budget ever was; one that ever had none is not here. */
   readonly budgetByKey = new Map<string, bigint>();
+  /** A key's budget of a period, where it has one. */
+  readonly periodBudgetByKey = new Map<string, NonNullable<KeyRecord['periodBudget']>>();
   /** A month's cap, where a workspace has one. */
   readonly capByWorkspace = new Map<string, bigint>();
   /** When the ledger last took a report of each router. */

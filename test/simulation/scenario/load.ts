@@ -3,7 +3,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { computeCharge } from '@turnpike/money/price';
 import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
-import type { Random } from '../world/random.ts';
+import { createRandom, type Random } from '../world/random.ts';
 import type { SimulatedProcess } from '../world/world.ts';
 import { checkLetIn } from './checkWhileRunning.ts';
 import type { TrueCall } from './ledgerOfTruth.ts';
@@ -21,15 +21,24 @@ export const PROBE_KEY = 'key_probe';
 export const PROBE_WORKSPACE = 'ws_probe';
 
 /** Workspaces and keys, with limits that a few calls at once come up against. */
-export function makeKeys({ world: { random }, keys, truth }: Stack): void {
+export function makeKeys({ world: { random, seed }, keys, truth }: Stack): void {
+  // Draws of their own, so that the other seeds go on as they did.
+  const ofPeriods = seed % 4 === 0 ? createRandom(seed) : undefined;
   for (let nth = 0; nth < 2; nth += 1)
     if (random.chance(0.3)) truth.capByWorkspace.set(`ws_${nth}`, TYPICAL_HOLD * BigInt(random.between(4, 14)));
   for (let nth = 0; nth < 3; nth += 1) {
     const [keyId, workspaceId] = [`key_${nth}`, `ws_${nth % 2}`];
     const maxBudgetNanoUsd = random.chance(0.3) ? aBudget(random) : null;
     if (maxBudgetNanoUsd !== null) truth.budgetByKey.set(keyId, maxBudgetNanoUsd);
+    const periodBudget = ofPeriods?.chance(0.7)
+      ? { period: ofPeriods.pick(['day', 'week', 'month'] as const), maxNanoUsd: aBudget(ofPeriods) }
+      : null;
+    if (periodBudget) truth.periodBudgetByKey.set(keyId, periodBudget);
     const monthlyCapNanoUsd = truth.capByWorkspace.get(workspaceId) ?? null;
-    keys.set(keyId, aKeyRecord({ keyId, maxBudgetNanoUsd, workspace: { workspaceId, monthlyCapNanoUsd } }));
+    keys.set(
+      keyId,
+      aKeyRecord({ keyId, maxBudgetNanoUsd, periodBudget, workspace: { workspaceId, monthlyCapNanoUsd } }),
+    );
   }
 }
 
@@ -78,6 +87,7 @@ export function makeCallOf(
     routerId,
     startedAt: world.now,
     month: undefined,
+    admittedAtMs: undefined,
     holdNanoUsd: undefined,
     isToBeReleased,
     isRefused: false,

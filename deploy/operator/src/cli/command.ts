@@ -17,11 +17,18 @@ export interface Report {
 
 /** What commands work with. */
 export interface Context {
+  region: string;
+  /** The contexts of all regions of the stack, for a command of all regions. */
+  regions: Context[];
   /** Calls the stack's services as the operator. */
   services: Services;
   /** Asks a service how it is. Never rejects. */
   readHealth(service: ServiceName): Promise<Health>;
+  /** Says in a line why a call failed. Undefined for a mistake of this program. */
+  explain(error: unknown): string | undefined;
   table(columns: Column[], rows: string[][]): string;
+  /** Prints a report while the command goes on. */
+  announce(report: Report): void;
   /** Shows a text in place of all that stands in the terminal. Absent where the output is none, or JSON is wanted. */
   redraw?: (text: string) => void;
   /**
@@ -53,12 +60,14 @@ export interface Command {
   operands: Record<string, string>;
   options: Record<string, Option>;
   input: z.ZodType;
+  /** Works on every region of a stack if the command line names none. */
+  isOfAllRegions?: true;
   run(input: unknown, context: Context): Promise<Report>;
 }
 
 export interface CommandDefinition<Input extends z.ZodType>
   extends Pick<Command, 'words' | 'summary'>,
-    Partial<Pick<Command, 'operands' | 'options'>> {
+    Partial<Pick<Command, 'operands' | 'options' | 'isOfAllRegions'>> {
   /** Takes operands and options by their names, all of them texts or absent; flags are true or absent. */
   input: Input;
   run(input: z.output<Input>, context: Context): Promise<Report>;

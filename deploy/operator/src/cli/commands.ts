@@ -5,6 +5,7 @@ import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts'
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
+import { confirmEpoch, listDayTotals, listEpochs } from '../commands/dayTotals.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
 import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
@@ -22,6 +23,7 @@ import { listWorkspaces } from '../commands/listWorkspaces.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
+import { showConsole } from '../commands/showConsole.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
 import { showOrganization } from '../commands/showOrganization.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
@@ -36,6 +38,7 @@ import type { Command } from './command.ts';
 export const COMMANDS: Command[] = [
   showStatus,
   showRecovery,
+  showConsole,
   createKey,
   listKeys,
   findKeys,
@@ -54,6 +57,9 @@ export const COMMANDS: Command[] = [
   addVerification,
   setVerification,
   listAudit,
+  listDayTotals,
+  listEpochs,
+  confirmEpoch,
   createWorkspace,
   listWorkspaces,
   showWorkspace,

@@ -1,3 +1,4 @@
+import { budgetPeriodSchema } from '@turnpike/internal-api/budgetPeriod';
 import { LARGEST_LIMIT_NANO_USD, type NanoUsd, parseUsd, toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
@@ -20,6 +21,8 @@ export const modelIds = z
   .pipe(z.array(modelId).max(100, 'must be 100 models at most'));
 export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
 export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
+/** A life of a region's ledger. */
+export const epoch = z.uuid('must be an epoch, as "turnpike totals epochs" shows it');
 /** What people call a thing. */
 export const displayName = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
 export const creditId = z
@@ -40,6 +43,14 @@ export const usd = z.string().transform((text, context): NanoUsd => {
     return refuse(`must be at most ${toUsdText(LARGEST_LIMIT_NANO_USD)}`);
   return parseUsd(text);
 });
+
+/** Dollars of each day, week or month, as in `12.5/day`. */
+export const usdOfPeriod = z
+  .string()
+  .regex(/^[^/]+\/(day|week|month)$/, 'must be dollars of a day, week or month, as in 12.5/day')
+  .transform((text) => text.split('/'))
+  .pipe(z.tuple([usd, budgetPeriodSchema]))
+  .transform(([maxNanoUsd, period]) => ({ period, maxNanoUsd }));
 
 const MOST_PER_MINUTE = 1_000_000_000;
 export const perMinute = z

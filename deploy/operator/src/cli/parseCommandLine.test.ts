@@ -21,6 +21,7 @@ it.each([
   ['--rpm 1', { rpm: 1 }],
   ['--tpm=1000000000', { tpm: 1_000_000_000 }],
   ['--budget 9007199.254740991', { budget: 2n ** 53n - 1n }],
+  ['--period-budget 1.5/week', { 'period-budget': { period: 'week', maxNanoUsd: 1_500_000_000n } }],
   ['--name=--odd', { name: '--odd' }],
 ])('takes %s, as the API does', (option, values) => {
   const line = parse(`keys create --workspace ws_a ${option}`);
@@ -66,6 +67,8 @@ it.each([
   ['keys create --workspace ws_a --budget -5', '--budget must not be below zero'],
   ['keys create --workspace ws_a --budget 9007199.254740992', '--budget must be at most 9007199.254740991'],
   ['keys create --workspace ws_a --budget 8999999999', '--budget must be at most 9007199.254740991'],
+  ['keys create --workspace ws_a --period-budget 5/year', 'must be dollars of a day, week or month'],
+  ['keys create --workspace ws_a --period-budget 1e3/day', 'must be dollars in plain digits'],
   ['keys create --workspace ws_a --models Large', 'must be a model id'],
   ['keys create --workspace ws_a --rpm 0', '--rpm must be from 1 to 1000000000'],
   ['keys create --workspace ws_a --tpm 1000000001', '--tpm must be from 1 to 1000000000'],

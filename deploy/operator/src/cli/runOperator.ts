@@ -4,10 +4,10 @@ import { styleText } from 'node:util';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { formatTable } from '../report/formatTable.ts';
 import { createServices } from '../stack/createServices.ts';
-import { findStack, toPlaceText } from '../stack/findStack.ts';
+import { findStack, findStacks, type StackAccess, toPlaceText } from '../stack/findStack.ts';
 import { readHealth } from '../stack/readHealth.ts';
 import { toProblem } from '../stack/toProblem.ts';
-import type { Context } from './command.ts';
+import type { Context, Report } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { confirm } from './confirm.ts';
 import { formatHelp } from './formatHelp.ts';
@@ -60,10 +60,14 @@ async function run(
   { env, stdin, stdout, stderr }: OperatorProcess,
   heading: (text: string) => string,
 ): Promise<{ output: string; isFailure: boolean }> {
-  const access = await findStack({ stack, region, env });
-  const place = toPlaceText(access);
+  const choice = { stack, region, env };
+  const accesses = command.isOfAllRegions ? await findStacks(choice) : [await findStack(choice)];
   let isChange = false;
-  const context: Context = {
+  const toText = ({ document, text }: Report): string => (isJson ? JSON.stringify(document, null, 2) : text);
+  const regions: Context[] = [];
+  const toContext = (access: StackAccess): Context => ({
+    region: access.region,
+    regions,
     services: createServices(access, {
       user: findUser(),
       onChange() {
@@ -71,23 +75,31 @@ async function run(
       },
     }),
     readHealth: (service) => readHealth(access.urls[service]),
+    explain(error) {
+      if (error instanceof RefusedError) return error.message;
+      return error instanceof InternalCallError ? toProblem(error, access.urls) : undefined;
+    },
     table: (columns, rows) => formatTable(rows, { columns, heading }),
     ...(stdout.isTTY && !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${text}\n`) }),
-    confirm: (question, expected) => confirm({ stdin, stderr }, `On ${place}: ${question}`, expected),
-  };
+    announce: (report) => void stdout.write(`${toText(report)}\n`),
+    confirm: (question, expected) => confirm({ stdin, stderr }, `On ${toPlaceText(access)}: ${question}`, expected),
+  });
+  regions.push(...accesses.map(toContext));
+  const [access, context] = [accesses[0], regions[0]];
+  if (!access || !context) throw new RefusedError('This stack has no region.');
+  const place = toPlaceText(access);
   const {
     document,
     text,
     isFailure = false,
   } = await command.run(input, context).catch((error: unknown) => {
-    const problem = error instanceof InternalCallError ? toProblem(error, access.urls) : undefined;
-    const words = error instanceof RefusedError ? error.message : problem;
+    const words = context.explain(error);
     throw words === undefined ? error : new RefusedError(`${words} [${place}]`, { cause: error });
   });
   const writtenTo = { stack: access.stack, region: access.region };
   const whole = isChange ? { ...document, written_to: writtenTo } : document;
   const shown = isChange ? `On ${place}:\n${text}` : text;
-  return { output: isJson ? JSON.stringify(whole, null, 2) : shown, isFailure };
+  return { output: toText({ document: whole, text: shown }), isFailure };
 }
 
 /** Who runs this, by the operating system, as a token can carry it. */

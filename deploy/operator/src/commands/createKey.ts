@@ -1,7 +1,7 @@
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { displayName, instantToCome, modelIds, perMinute, usd, workspaceId } from '../cli/fields.ts';
+import { displayName, instantToCome, modelIds, perMinute, usd, usdOfPeriod, workspaceId } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
 import type { Services } from '../stack/createServices.ts';
 
@@ -17,6 +17,10 @@ export const createKey = defineCommand({
     rpm: { value: 'N', help: 'requests per minute, 600 if not given' },
     tpm: { value: 'N', help: 'tokens per minute, 1000000 if not given' },
     budget: { value: 'USD', help: 'the most it may ever spend, as in 12.5; no limit if not given' },
+    'period-budget': {
+      value: 'USD/PERIOD',
+      help: 'the most of each day, week from Monday or month, UTC, as in 12.5/day',
+    },
     models: { value: 'ID,ID', help: 'the models that it may call; all if not given' },
     expires: { value: 'DATE', help: 'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z; never if not given' },
   },
@@ -26,10 +30,11 @@ export const createKey = defineCommand({
     rpm: perMinute.optional(),
     tpm: perMinute.optional(),
     budget: usd.optional(),
+    'period-budget': usdOfPeriod.optional(),
     models: modelIds.optional(),
     expires: instantToCome.optional(),
   }),
-  async run({ workspace, name, rpm, tpm, budget, models, expires }, { services }) {
+  async run({ workspace, name, rpm, tpm, budget, 'period-budget': ofPeriod, models, expires }, { services }) {
     if (models) await assertInCatalog(models, services);
     const apiKey = generateApiKey();
     const body = {
@@ -40,6 +45,7 @@ export const createKey = defineCommand({
       rpm,
       tpm,
       max_budget_nano_usd: budget?.toString(),
+      period_budget: ofPeriod && { period: ofPeriod.period, max_nano_usd: ofPeriod.maxNanoUsd.toString() },
       allowed_models: models,
       expires_at: expires?.toISOString(),
     };

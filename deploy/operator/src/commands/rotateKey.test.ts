@@ -12,6 +12,7 @@ const aKey = (id: string) => ({
   rpm: 60,
   tpm: 1_000,
   max_budget_nano_usd: null,
+  period_budget: null,
   allowed_models: null,
   expires_at: null,
   created_at: '2026-11-22T00:00:00Z',
@@ -31,6 +32,10 @@ it.each([
       readHealth: async () => ({ state: 'no_answer', missing: [], metrics: new Map() }),
       table: (columns, rows) => formatTable(rows, { columns }),
       confirm: async () => {},
+      region: 'us',
+      regions: [],
+      explain: () => undefined,
+      announce: () => {},
     },
   );
   const { api_key: apiKey } = document as { api_key: string };

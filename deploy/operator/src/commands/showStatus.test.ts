@@ -36,6 +36,10 @@ function status() {
     readHealth: (service) => readHealth(urls[service]),
     table: (columns, rows) => formatTable(rows, { columns }),
     confirm: async () => {},
+    region: 'us',
+    regions: [],
+    explain: () => undefined,
+    announce: () => {},
   };
   return showStatus.run({}, context);
 }

@@ -79,17 +79,24 @@ export interface StackChoice {
   stacksFolder?: string;
 }
 
+/** The one region to work on, as `findStacks` finds it. Throws a `UsageError` where the stack has several. */
+export async function findStack(choice: StackChoice): Promise<StackAccess> {
+  const found = await findStacks(choice);
+  const name = pickOnlyRegion(found.map(({ region }) => region));
+  return found.find(({ region }) => region === name) as StackAccess;
+}
+
 /**
- * The one region to work on: of the stack that `--stack` names, else `PORT_BASE`, else the service variables, else of the only
+ * The regions to work on, or the one that `--region` names: of the stack that `--stack` names, else `PORT_BASE`, else the service variables, else of the only
  * one that runs here. Nothing is guessed: throws a `UsageError` where several could be meant, and a `RefusedError` that says
  * what is missing.
  */
-export async function findStack({
+export async function findStacks({
   stack,
   region,
   env,
   stacksFolder = STACKS_FOLDER,
-}: StackChoice): Promise<StackAccess> {
+}: StackChoice): Promise<StackAccess[]> {
   if (stack !== undefined && !/^\d+$/.test(stack))
     return readStackFile(stack, region, `${stack} cannot be read: does that stack run?`);
   const isInEnvironment = REGION_VARIABLES.some((name) => env[name] !== undefined);
@@ -100,7 +107,7 @@ export async function findStack({
     throw new UsageError(
       `PORT_BASE names one stack and ${REGION_VARIABLES.join(', ')} another: unset either, or give --stack.`,
     );
-  if (wanted === undefined && isInEnvironment) return readEnvironment(env, region);
+  if (wanted === undefined && isInEnvironment) return [readEnvironment(env, region)];
 
   const running = await listRunning(stacksFolder);
   const name = wanted ?? pickOnly(running);
@@ -155,24 +162,28 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function readStackFile(file: string, wantedRegion: string | undefined, ifAbsent: string): Promise<StackAccess> {
+async function readStackFile(file: string, wantedRegion: string | undefined, ifAbsent: string): Promise<StackAccess[]> {
   const { port_base: portBase, services: globals, regions } = await readJson(file, stackSchema, ifAbsent);
-  const region = wantedRegion ?? pickOnlyRegion(Object.keys(regions));
-  const described = regions[region];
-  if (!described)
-    throw new RefusedError(`Stack ${portBase} has no region ${region}: ${Object.keys(regions).join(', ')}.`);
-  const { services, secrets_file: secretsFile } = described;
-  const ifForbidden = `${secretsFile}, which holds the stack's secrets, cannot be read: only its owner may.`;
-  const { internalKeys } = await readJson(secretsFile, secretsSchema, ifForbidden);
-  return {
-    stack: String(portBase),
-    region,
-    urls: {
-      ...forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
-      ...forEachOf(GLOBAL_SERVICES, (name) => globals[name]?.internal_url),
-    },
-    signingKey: internalKeys.operator,
-  };
+  const described = Object.entries(regions).filter(([region]) => region === (wantedRegion ?? region));
+  if (described.length === 0)
+    throw new RefusedError(
+      `Stack ${portBase} has no region ${wantedRegion ?? ''}: ${Object.keys(regions).join(', ')}.`,
+    );
+  return Promise.all(
+    described.map(async ([region, { services, secrets_file: secretsFile }]) => {
+      const ifForbidden = `${secretsFile}, which holds the stack's secrets, cannot be read: only its owner may.`;
+      const { internalKeys } = await readJson(secretsFile, secretsSchema, ifForbidden);
+      return {
+        stack: String(portBase),
+        region,
+        urls: {
+          ...forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
+          ...forEachOf(GLOBAL_SERVICES, (name) => globals[name]?.internal_url),
+        },
+        signingKey: internalKeys.operator,
+      };
+    }),
+  );
 }
 
 function pickOnlyRegion(regions: string[]): string {

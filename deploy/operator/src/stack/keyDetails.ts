@@ -20,8 +20,12 @@ export type ShownKey = ReturnType<typeof toShownKey>;
 
 const isPast = (instant: string | null): boolean => instant !== null && Date.parse(instant) <= Date.now();
 
-export function toKeyDocument({ max_budget_nano_usd: maxBudget, ...key }: ShownKey): object {
-  return { ...key, ...toAmountFields('max_budget', maxBudget) };
+export function toKeyDocument({ max_budget_nano_usd: maxBudget, period_budget: ofPeriod, ...key }: ShownKey): object {
+  return {
+    ...key,
+    ...toAmountFields('max_budget', maxBudget),
+    period_budget: ofPeriod && { period: ofPeriod.period, ...toAmountFields('max', ofPeriod.max_nano_usd) },
+  };
 }
 
 export const KEY_COLUMNS: Column[] = [
@@ -32,6 +36,7 @@ export const KEY_COLUMNS: Column[] = [
   { title: 'rpm', isNumber: true },
   { title: 'tpm', isNumber: true },
   { title: 'budget USD', isNumber: true },
+  { title: 'USD a period', isNumber: true },
   { title: 'models' },
   { title: 'expires' },
   { title: 'created' },
@@ -46,6 +51,7 @@ export const toKeyRow = (key: ShownKey): string[] => [
   String(key.rpm),
   String(key.tpm),
   toUsdCell(key.max_budget_nano_usd),
+  key.period_budget ? `${toUsdCell(key.period_budget.max_nano_usd)}/${key.period_budget.period}` : '-',
   key.allowed_models?.join(', ') ?? 'all',
   toInstantCell(key.expires_at),
   toInstantCell(key.created_at),

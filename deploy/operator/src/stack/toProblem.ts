@@ -9,6 +9,7 @@ const ADVICE: Record<string, string> = {
   key_rotated: 'Where that one is lost, revoke it and make another with "turnpike keys create".',
   workspace_not_found: '"turnpike workspaces list" shows the ids.',
   organization_not_found: '"turnpike organizations list" shows the ids.',
+  epoch_not_found: '"turnpike totals epochs" shows the epochs of each region.',
   hold_not_found: '"turnpike holds list" shows the ids of those that are open.',
   verification_not_found: '"turnpike verifications list ORG" shows the ids.',
   unknown_member: '"turnpike members list ORG" shows the ids of users.',

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { until } from '@turnpike/test-support/until';
+import { v7 as uuidv7 } from 'uuid';
 import { aHold, aLapsedHold } from '../../test/aHold.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
@@ -95,7 +97,7 @@ describe('load', () => {
     const months = [MONTH, new Date().toISOString().slice(0, 7)];
     expect(await absorber.load(workspaceId, 'key_a')).toBe(true);
     expect(ledger.asked).toEqual([
-      [{ workspace_id: workspaceId, month: expect.any(String), keys: ['key_a'], calls: [] }],
+      [{ workspace_id: workspaceId, month: expect.any(String), keys: ['key_a'], since: {}, calls: [] }],
     ]);
     expect([...months, new Date().toISOString().slice(0, 7)]).toContain(ledger.asked[0]?.[0]?.month);
     expect(await opened.walletOf(workspaceId)).toEqual({ left: -700n, held: 0n, ended: 0n });
@@ -289,6 +291,84 @@ describe('a pending call that is recorded', () => {
     record(other);
     await askAbout(other);
     expect(await opened.redis.hget(redisKeys.key(other.workspaceId, other.keyId), 'spent')).toBeNull();
+  });
+
+  describe('of a key with a budget of a period', () => {
+    const periodOf = async ({ workspaceId, keyId }: Hold) =>
+      opened.redis.hmget(redisKeys.key(workspaceId, keyId), 'since', 'since_spent', 'since_sequence', 'since_loaded');
+    const today = () => new Date().toISOString().slice(0, 'YYYY-MM-DD'.length);
+    const recordInPeriod = (call: Hold): void => {
+      record(call);
+      const { since } = ledger.booksOf(call.workspaceId);
+      since[call.keyId] = (since[call.keyId] ?? 0n) + CHARGE;
+    };
+    const askAsRouter = (by: Absorber, { workspaceId, callId, keyId }: Hold) =>
+      by.absorbCalls([{ workspaceId, callIds: [callId], calledKeyIds: [keyId] }]);
+
+    it('is in the sum of the period that replaces it', async () => {
+      const call = await aHeldCall();
+      ledger.booksOf(call.workspaceId).since[call.keyId] = 40n;
+      await absorber.load(call.workspaceId, call.keyId, '', 'day');
+      expect(ledger.asked[0]?.[0]?.since).toEqual({ [call.keyId]: today() });
+      expect(await periodOf(call)).toEqual([today(), '40', '1', opened.mark]);
+      await settle(call);
+      recordInPeriod(call);
+      await askAsRouter(absorber, call);
+      expect(await periodOf(call)).toEqual([today(), '340', '2', opened.mark]);
+      expect(await opened.keyOf(call.workspaceId, call.keyId)).toEqual({ spent: CHARGE, held: 0n, ended: 0n });
+    });
+
+    it('has the period loaded again, where who asked did not know of it', async () => {
+      const call = await aHeldCall();
+      await absorber.load(call.workspaceId, call.keyId, '', 'month');
+      await settle(call);
+      recordInPeriod(call);
+      const options = { internalHeaders: () => ({}), timeoutMs: 20_000, standing };
+      const other = createAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
+      const letGo = holdAnswers();
+      const asking = askAsRouter(other, call);
+      await until('the ledger has made its answer', () => ledger.asked.length === 2);
+      letGo();
+      const again = holdAnswers();
+      await asking;
+      expect(await periodOf(call)).toEqual([`${MONTH}-01`, '0', '1', opened.mark]);
+      const key = aKeyRecord({
+        keyId: call.keyId,
+        periodBudget: { period: 'month', maxNanoUsd: HOLD },
+        workspace: { workspaceId: call.workspaceId },
+      });
+      expect(
+        await aShardHolds(opened).admit({
+          callId: uuidv7(),
+          key,
+          holdNanoUsd: 1n,
+          estimatedPromptTokens: 0,
+          unknownEventJson: '{}',
+        }),
+      ).toEqual({ outcome: 'not_loaded' });
+      again();
+      await until('the period is loaded', async () => (await periodOf(call))[2] === '2');
+      expect(await periodOf(call)).toEqual([`${MONTH}-01`, '300', '2', opened.mark]);
+      const next = await aHeldCall();
+      recordInPeriod({ ...next, workspaceId: call.workspaceId, keyId: call.keyId });
+      await askAsRouter(other, { ...next, workspaceId: call.workspaceId, keyId: call.keyId });
+      expect(ledger.asked.at(-1)?.[0]?.since).toEqual({ [call.keyId]: `${MONTH}-01` });
+    });
+
+    it('keeps the sum of its period that contains it from an older answer', async () => {
+      const call = await aHeldCall();
+      await settle(call);
+      const deliver = holdAnswers();
+      const older = absorber.load(call.workspaceId, call.keyId, '', 'day');
+      await until('the ledger has made its answer', () => ledger.asked.length === 1);
+      recordInPeriod(call);
+      ledger.delivery = Promise.resolve();
+      await absorber.load(call.workspaceId, call.keyId);
+      await askAsRouter(absorber, call);
+      deliver();
+      await older;
+      expect(await periodOf(call)).toEqual([today(), '300', '2', opened.mark]);
+    });
   });
 
   it('does not count as done where Redis took over of its workspace alone nothing', async () => {

@@ -1,3 +1,4 @@
+import { type BudgetPeriod, type Day, sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
@@ -18,6 +19,9 @@ const MAX_STEPS = 4_000;
 /** Workspaces that the ledger is asked about at once. */
 const WORKSPACES_A_QUESTION = 100;
 
+/** The period of a key's budget that is in progress by Redis' clock, or the first day of one. */
+type Since = BudgetPeriod | Day;
+
 /** A question to the ledger about a workspace: its sums, those of some keys, and whether it has recorded some calls. */
 export interface Question {
   workspaceId: string;
@@ -25,6 +29,9 @@ export interface Question {
   callIds?: string[];
   /** `YYYY-MM`; the one that Redis' clock says unless it is given. */
   month?: string;
+  /** Keys of which sums of a period may be wanted, as far as this owner knows which, and the period of the asked key. */
+  calledKeyIds?: string[];
+  since?: Since;
   /**
    * The state in which a call may be dropped if the ledger has only an `unknown` row, keyed by call id. It is the
    * lapsed session that holds the call, or `ended` if the call itself ended as unknown.
@@ -38,10 +45,10 @@ export interface Question {
  */
 export interface Absorber {
   /**
-   * Brings a workspace's sums, those of a key, and those of a month, or of this one; what is asked at once shares one answer. Says whether what Redis counts with has
-   * changed.
+   * Brings a workspace's sums, those of a key and of a period of it, and those of a month, or of this one. What is asked at once shares one
+   * answer. Returns whether what Redis counts with has changed.
    */
-  load(workspaceId: string, keyId?: string, month?: string): Promise<boolean>;
+  load(workspaceId: string, keyId?: string, month?: string, since?: Since): Promise<boolean>;
   /** Does what `load` does, at most every 500 ms. */
   refresh(workspaceId: string): Promise<boolean>;
   /** Does what `load` does, but asks the ledger after this call began. */
@@ -67,7 +74,12 @@ export interface AbsorberOptions {
   standing: Pick<Standing, 'session' | 'suspect' | 'putBacks'>;
 }
 
-const answerSchema = z.tuple([z.enum(['absorbed', 'counting', 'closed']), z.number()]);
+/** The last part has the id of each key whose period the answer lacks, and the first day of that period. */
+const answerSchema = z.tuple([z.enum(['absorbed', 'counting', 'closed']), z.number(), z.array(z.string())]);
+/** Keys with a budget of a period that are remembered. Beyond that all are forgotten, and learned again from Redis. */
+const MAX_PERIODS = 10_000;
+
+const isPeriod = (since: Since): since is BudgetPeriod => !/^\d/.test(since);
 
 export function createAbsorber({
   redis,
@@ -80,6 +92,8 @@ export function createAbsorber({
   const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs });
   const loading = new Map<string, Promise<boolean>>();
   const loadedAt = new Map<string, number>();
+  /** First day of the period that Redis counts, by key. It may be outdated. */
+  const sinceByKey = new Map<string, string>();
 
   function getSession(): Session {
     const { session } = standing;
@@ -87,18 +101,34 @@ export function createAbsorber({
     return session;
   }
 
+  function remember(keyId: string, since: string): void {
+    if (sinceByKey.size >= MAX_PERIODS) sinceByKey.clear();
+    sinceByKey.set(keyId, since);
+  }
+
   async function ask(questions: Question[], longestMs: number) {
     // The month is that of Redis' clock, which dates admissions.
-    const now = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
+    const nowMs = await readRedisTime(redis);
+    const now = new Date(nowMs).toISOString().slice(0, 'YYYY-MM'.length);
     return ledger.absorb({
       timeoutMs: longestMs,
       body: {
-        workspaces: questions.map(({ workspaceId, keyIds = [], callIds = [], month = now }) => ({
-          workspace_id: workspaceId,
-          month,
-          keys: keyIds,
-          calls: callIds,
-        })),
+        workspaces: questions.map(
+          ({ workspaceId, keyIds = [], calledKeyIds = [], callIds = [], month = now, since }) => {
+            if (since) for (const keyId of keyIds) remember(keyId, isPeriod(since) ? sinceOf(since, nowMs) : since);
+            const periods = [...keyIds, ...calledKeyIds].flatMap((keyId) => {
+              const day = sinceByKey.get(keyId);
+              return day === undefined ? [] : [[keyId, day]];
+            });
+            return {
+              workspace_id: workspaceId,
+              month,
+              keys: keyIds,
+              calls: callIds,
+              since: Object.fromEntries(periods),
+            };
+          },
+        ),
       },
     });
   }
@@ -123,14 +153,24 @@ export function createAbsorber({
       sums.final.length,
       sums.unknown.length,
       ...months.flatMap(([month, spent]) => [month, spent.toString()]),
-      ...keySums.flatMap(([keyId, spent]) => [keyId, spent.toString(), keyIds.includes(keyId) ? 1 : 0]),
+      ...keySums.flatMap(([keyId, spent]) => {
+        const period = sums.since[keyId];
+        const sinceFields = period ? [period.day, period.spent_nano_usd.toString()] : ['', '0'];
+        return [keyId, spent.toString(), keyIds.includes(keyId) ? 1 : 0, ...sinceFields];
+      }),
       ...sums.final,
       ...unknown,
     ]);
-    const [outcome, hasChanged] = answerSchema.parse(answer);
+    const [outcome, hasChanged, lacking] = answerSchema.parse(answer);
     if (outcome === 'closed') {
       standing.suspect();
       throw new Error('Redis is not the one of this session any more');
+    }
+    for (let at = 0; at < lacking.length; at += 2) {
+      const [keyId = '', since = ''] = lacking.slice(at);
+      remember(keyId, since);
+      // Until then no call of the key is admitted. Its next admission asks again where this fails.
+      void load(sums.workspace_id, keyId).catch(() => undefined);
     }
     return { hasChanged: hasChanged === 1, isCounting: outcome === 'counting' };
   }
@@ -153,11 +193,16 @@ export function createAbsorber({
     return hasChanged;
   }
 
-  function load(workspaceId: string, keyId = '', month = ''): Promise<boolean> {
-    const name = `${workspaceId} ${keyId} ${month}`;
+  function load(workspaceId: string, keyId = '', month = '', since?: Since): Promise<boolean> {
+    const name = `${workspaceId} ${keyId} ${month} ${since ?? ''}`;
     const running = loading.get(name);
     if (running) return running;
-    const question = { workspaceId, keyIds: keyId === '' ? [] : [keyId], ...(month !== '' && { month }) };
+    const question = {
+      workspaceId,
+      keyIds: keyId === '' ? [] : [keyId],
+      ...(month !== '' && { month }),
+      ...(since && { since }),
+    };
     const bringing = bring(question).finally(() => loading.delete(name));
     loading.set(name, bringing);
     return bringing;
@@ -185,7 +230,7 @@ export function createAbsorber({
     load,
     async reload(workspaceId) {
       // The ledger may have answered that one already. Who waits here as well shares the one that follows.
-      await loading.get(`${workspaceId}  `)?.catch(() => undefined);
+      await loading.get(`${workspaceId}   `)?.catch(() => undefined);
       return load(workspaceId);
     },
     async refresh(workspaceId) {

@@ -1,3 +1,4 @@
+import { type BudgetPeriod, sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
@@ -14,6 +15,12 @@ export interface Counter {
   sequence: number | undefined;
   heldNanoUsd: NanoUsd;
   endedNanoUsd: NanoUsd;
+}
+
+/** Counter of a key. */
+export interface KeyCounter extends Counter {
+  /** Recorded sum since the first day of its period. Undefined if that is not loaded. */
+  period: (Pick<Counter, 'timeline' | 'sequence'> & { since: string; spentNanoUsd: NanoUsd }) | undefined;
 }
 
 /** A call that the ledger's sums in Redis do not contain. */
@@ -43,7 +50,7 @@ export interface Counters extends Omit<Counter, 'spentNanoUsd'> {
   mark: string | undefined;
   /** Credited less recorded. */
   leftNanoUsd: NanoUsd | undefined;
-  keys: Record<string, Counter>;
+  keys: Record<string, KeyCounter>;
   /** Keyed by `YYYY-MM`. */
   months: Record<string, Counter>;
   calls: PendingCall[];
@@ -80,14 +87,14 @@ export function createReadCounters(
   const readCounters = defineScript(shard.redis, 'readCounters');
   return async (workspaceId, after) => {
     const { keys: names, args } = headOf(workspaceId, '');
-    const known = after === '0' ? await readKeys(shard, workspaceId) : new Map<string, Counter>();
+    const known = after === '0' ? await readKeys(shard, workspaceId) : new Map<string, KeyCounter>();
     const busy = [...known].filter(([, { heldNanoUsd, endedNanoUsd }]) => heldNanoUsd !== 0n || endedNanoUsd !== 0n);
     // Their pending sums were of another instant than the calls.
     for (const [keyId, counter] of busy) known.set(keyId, { ...counter, heldNanoUsd: 0n, endedNanoUsd: 0n });
     const again = busy.slice(0, MAX_BUSY_KEYS).map(([keyId]) => keyId);
     const answer = await readCounters(names, [...args, after, CALLS_PER_PAGE, ...again]);
     const [nowMs, wallet, months, keys, calls, cursor] = answerSchema.parse(answer);
-    for (const [keyId, fields] of keys) known.set(keyId, toCounter(fields));
+    for (const [keyId, fields] of keys) known.set(keyId, toKeyCounter(fields));
     const { spentNanoUsd: _, ...sums } = toCounter(wallet);
     const monthNames = new Set([...months.keys()].map((name) => name.slice(0, 'YYYY-MM'.length)));
     return {
@@ -104,15 +111,15 @@ export function createReadCounters(
 }
 
 /** Every key that is counted, each of its own instant: one command for all would hold Redis up. */
-async function readKeys({ redis }: Pick<Shard, 'redis'>, workspaceId: string): Promise<Map<string, Counter>> {
-  const known = new Map<string, Counter>();
+async function readKeys({ redis }: Pick<Shard, 'redis'>, workspaceId: string): Promise<Map<string, KeyCounter>> {
+  const known = new Map<string, KeyCounter>();
   let cursor = '0';
   do {
     const [next, keyIds] = await redis.sscan(redisKeys.keys(workspaceId), cursor, 'COUNT', KEYS_PER_PAGE);
     await Promise.all(
       keyIds.map(async (keyId) => {
         const fields = await redis.hgetall(redisKeys.key(workspaceId, keyId));
-        known.set(keyId, toCounter(new Map(Object.entries(fields))));
+        known.set(keyId, toKeyCounter(new Map(Object.entries(fields))));
       }),
     );
     cursor = next;
@@ -131,6 +138,13 @@ const toCounter = (fields: Fields, prefix = ''): Counter => ({
   heldNanoUsd: toAmount(fields.get(`${prefix}held`)) ?? 0n,
   endedNanoUsd: toAmount(fields.get(`${prefix}ended`)) ?? 0n,
 });
+
+function toKeyCounter(fields: Fields): KeyCounter {
+  const [since, spentNanoUsd] = [fields.get('since'), toAmount(fields.get('since_spent'))];
+  const isLoaded = fields.has('since_loaded') && since !== undefined && spentNanoUsd !== undefined;
+  const place = { timeline: toCount(fields.get('since_timeline')), sequence: toCount(fields.get('since_sequence')) };
+  return { ...toCounter(fields), period: isLoaded ? { since, spentNanoUsd, ...place } : undefined };
+}
 
 async function toCalls(
   { redis, tag }: Pick<Shard, 'redis' | 'tag'>,
@@ -157,29 +171,48 @@ async function toCalls(
 }
 
 /** Spend and what running calls hold, from the same counters the gate uses. */
-export interface Spend {
+export interface KeySpend {
   spentNanoUsd: NanoUsd;
   heldNanoUsd: NanoUsd;
+  /** Spend of the asked period. Undefined where it is not loaded, as the key has another period by now. */
+  periodSpentNanoUsd: NanoUsd | undefined;
 }
 
-/** Returns the spend of a key. Has the ledger's sums loaded first if Redis lacks them. */
+export interface AskedSpend {
+  workspaceId: string;
+  keyId: string;
+  period?: BudgetPeriod | undefined;
+}
+
+/** Returns the spend of a key, in all and in its period. Has the ledger's sums loaded first if Redis lacks them. */
 export async function findKeySpend(
   { redis, tag }: Pick<Shard, 'redis' | 'tag'>,
   absorber: Pick<Absorber, 'load'>,
-  { workspaceId, keyId }: { workspaceId: string; keyId: string },
-): Promise<Spend> {
+  { workspaceId, keyId, period }: AskedSpend,
+): Promise<KeySpend> {
+  const since = period && sinceOf(period, await readRedisTime(redis));
   const read = async () => {
-    const [counter, mark] = await Promise.all([
-      redis.hmget(redisKeys.key(workspaceId, keyId), 'loaded', 'spent', 'ended', 'held'),
+    const [fields, mark] = await Promise.all([
+      redis.hgetall(redisKeys.key(workspaceId, keyId)),
       redis.get(redisKeys.mark(tag)),
     ]);
-    const [loaded, spent, ended, held] = counter;
-    const isLoaded = mark !== null && loaded === mark;
-    return { isLoaded, spentNanoUsd: sumOf(spent, ended), heldNanoUsd: BigInt(held ?? 0) };
+    const { timeline, sequence, period: known } = toKeyCounter(new Map(Object.entries(fields)));
+    // The gate's rule (`readPeriod`).
+    const isBehind =
+      known?.timeline === timeline
+        ? (known?.sequence ?? 0) < (sequence ?? 0)
+        : (known?.timeline ?? 0) < (timeline ?? 0);
+    const hasPeriod = mark !== null && fields.since_loaded === mark && known?.since === since && !isBehind;
+    return {
+      isLoaded: mark !== null && fields.loaded === mark && (hasPeriod || !since),
+      spentNanoUsd: sumOf(fields.spent, fields.ended),
+      heldNanoUsd: BigInt(fields.held ?? 0),
+      periodSpentNanoUsd: hasPeriod ? sumOf(fields.since_spent, fields.ended) : undefined,
+    };
   };
   const known = await read();
   if (known.isLoaded) return known;
-  await absorber.load(workspaceId, keyId);
+  await absorber.load(workspaceId, keyId, '', period);
   return read();
 }
 

@@ -151,6 +151,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
       [...byWorkspace].map(([workspaceId, some]) => ({
         workspaceId,
         callIds: some.map(({ ended }) => ended.event.callId),
+        calledKeyIds: [...new Set(some.map(({ ended }) => ended.event.keyId))],
         unknownAs: new Map(
           some.flatMap(({ ended: { event } }) => (event.status === 'unknown' ? [[event.callId, 'ended']] : [])),
         ),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import { sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey as fund } from '../../test/aFundedKey.ts';
@@ -60,6 +61,7 @@ function outcomesOf(admissions: Admission[]): Record<string, number> {
 describe('concurrent calls never together pass a balance', () => {
   const limits: [string, (amount: bigint) => Promise<KeyRecord>][] = [
     ['key_budget', (amount) => aFundedKey(10n ** 12n, { maxBudgetNanoUsd: amount })],
+    ['key_period_budget', (amount) => aFundedKey(10n ** 12n, { periodBudget: { period: 'week', maxNanoUsd: amount } })],
     ['credit', (amount) => aFundedKey(amount)],
     ['monthly_cap', (amount) => aFundedKey(10n ** 12n, { workspace: { monthlyCapNanoUsd: amount } })],
   ];
@@ -92,6 +94,25 @@ describe('a balance', () => {
       limiter: 'key_budget',
       availableNanoUsd: 50n,
     });
+  });
+
+  it('of a period is beside the one in all, and the scarcer one is named', async () => {
+    const periodBudget = { period: 'day', maxNanoUsd: 50n } as const;
+    const scarce = await aFundedKey(10_000n, { maxBudgetNanoUsd: 70n, periodBudget });
+    const refused = { outcome: 'insufficient', limiter: 'key_period_budget', availableNanoUsd: 50n };
+    expect(await admit(aRequest(scarce))).toMatchObject(refused);
+    const ample = await aFundedKey(10_000n, { maxBudgetNanoUsd: 40n, periodBudget });
+    expect(await admit(aRequest(ample))).toMatchObject({ ...refused, limiter: 'key_budget', availableNanoUsd: 40n });
+  });
+
+  it('of a period counts what is recorded since its first day, and all that is pending', async () => {
+    const key = await aFundedKey(10_000n, { periodBudget: { period: 'month', maxNanoUsd: 350n } });
+    const { keyId, workspace } = key;
+    await opened.loadKey(workspace.workspaceId, keyId, 9_000n);
+    await opened.redis.hset(redisKeys.key(workspace.workspaceId, keyId), 'since_spent', 150);
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'insufficient', availableNanoUsd: 0n });
   });
 
   it('is told apart as reached when the month has already been spent to its cap', async () => {
@@ -278,6 +299,20 @@ describe('sums that Redis does not have', () => {
     }
   });
 
+  it('are asked for of a period: of one that is over, of another one, and of a key whose sums are lost', async () => {
+    const periodBudget = { period: 'week', maxNanoUsd: 1_000n } as const;
+    const changes: Record<string, string>[] = [
+      { since: '2026-01-05' },
+      { since_loaded: 'former' },
+      { loaded: 'former' },
+    ];
+    for (const change of changes) {
+      const key = await aFundedKey(10_000n, { periodBudget });
+      await opened.redis.hset(redisKeys.key(key.workspace.workspaceId, key.keyId), change);
+      expect(await admit(aRequest(key))).toEqual({ outcome: 'not_loaded' });
+    }
+  });
+
   it.each(['key', 'months'])('need not be there where they limit nothing: those of the %s', async (which) => {
     const key = await aFundedKey(10_000n);
     await forget[which]?.(key);
@@ -374,14 +409,22 @@ describe('a call id', () => {
   });
 });
 
-it('counts a call in the UTC month of Redis’ clock', async () => {
-  const monthOf = /local function monthOf[\s\S]*?\nend\n/.exec(readScript('admit'))?.[0];
-  const source = `${monthOf} local months = {} for i, s in ipairs(ARGV) do months[i] = monthOf(tonumber(s)) end return months`;
-  const boundaries = Array.from({ length: 12 * 130 }, (_, month) => Date.UTC(1970, month, 1) / 1_000);
-  const instants = boundaries.flatMap((start) => [start, start + 86_399, Math.max(start - 1, 0)]);
-  const months = await opened.redis.eval(source, 0, ...instants);
-  expect(months).toEqual(instants.map((seconds) => new Date(seconds * 1_000).toISOString().slice(0, 7)));
-});
+it.each(['day', 'week', 'month'] as const)(
+  'begins a %s at the UTC midnight that the other services name',
+  async (period) => {
+    const functions = /local function dateOf[\s\S]*?\nend\n[\s\S]*?local function sinceOf[\s\S]*?\nend\n/.exec(
+      readScript('admit'),
+    )?.[0];
+    const source = `${functions} local first = {} for i = 2, #ARGV do first[i - 1] = sinceOf(ARGV[1], tonumber(ARGV[i])) end return first`;
+    const days = Array.from({ length: 366 * 130 }, (_, day) => day);
+    for (let start = 0; start < days.length; start += 5_000) {
+      const some = days.slice(start, start + 5_000);
+      expect(await opened.redis.eval(source, 0, period, ...some)).toEqual(
+        some.map((day) => sinceOf(period, day * 86_400_000)),
+      );
+    }
+  },
+);
 
 describe('a call across the turn of a month', () => {
   const AT = { october: Date.UTC(2026, 9, 31, 23, 59, 59, 999), november: Date.UTC(2026, 10, 1) };

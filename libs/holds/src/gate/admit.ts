@@ -10,7 +10,7 @@ export interface AdmitRequest
 }
 
 /** The limit that a call's hold did not fit into. */
-export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
+export type BalanceLimiter = 'key_budget' | 'key_period_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
 
 export type Admission =
   | { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState }
@@ -62,7 +62,7 @@ export function admitArguments(
   { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson }: AdmitRequest,
   { session, owner }: { session: Session; owner: string },
 ): (string | number)[] {
-  const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
+  const { keyId, rpm, tpm, generation, maxBudgetNanoUsd, periodBudget } = key;
   const { monthlyCapNanoUsd, billingStatus } = key.workspace;
   return [
     callId,
@@ -78,6 +78,8 @@ export function admitArguments(
     keyId,
     owner,
     OBSTACLES[billingStatus],
+    // More arguments would slow the admission of all other keys.
+    ...(periodBudget ? [periodBudget.period, periodBudget.maxNanoUsd.toString()] : []),
   ];
 }
 

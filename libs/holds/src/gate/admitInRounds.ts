@@ -79,9 +79,11 @@ export async function admitInRounds(dependencies: GateDependencies, call: CallTo
           rateLimit: admission.rateLimit,
         });
       case 'not_loaded':
-        await absorber.load(key.workspace.workspaceId, key.keyId).catch((error: unknown) => {
-          throw refuse({ kind: 'admission_unavailable' }, error);
-        });
+        await absorber
+          .load(key.workspace.workspaceId, key.keyId, '', key.periodBudget?.period)
+          .catch((error: unknown) => {
+            throw refuse({ kind: 'admission_unavailable' }, error);
+          });
         break;
       case 'stale_key': {
         authenticator.forget(key.keyId);
@@ -173,6 +175,7 @@ function toShortfall(
     keyRemainingNanoUsd: remaining !== null && remaining < 0n ? 0n : remaining,
     heldNanoUsd: keyHeldNanoUsd,
     limitedBy: limiter,
+    ...(limiter === 'key_period_budget' && key.periodBudget && { period: key.periodBudget.period }),
   };
   return { outcome: 'insufficient', shortfall, availableNanoUsd };
 }
@@ -193,7 +196,7 @@ export async function findLack(
     try {
       const shortage = await findShortage(key, leastNanoUsd);
       if (shortage !== 'not_loaded') return shortage;
-      await absorber.load(key.workspace.workspaceId, key.keyId);
+      await absorber.load(key.workspace.workspaceId, key.keyId, '', key.periodBudget?.period);
       const loaded = await findShortage(key, leastNanoUsd);
       return loaded === 'not_loaded' ? undefined : loaded;
     } catch (error) {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Hold } from '../call/pendingCalls.ts';
 import type { Session } from '../redis/standing.ts';
 import { type BalanceLimiter, OBSTACLES } from './admit.ts';
+import { toPeriodArguments } from './findShortage.ts';
 
 /** The total to hold from now on, and the ending that a sweeper would then give the call. */
 export interface ExtendRequest extends Pick<Hold, 'holdNanoUsd' | 'unknownEventJson'> {
@@ -26,13 +27,13 @@ export type Extension =
 
 const answerSchema = z.tuple([
   z.enum(['extended', 'not_held', 'not_loaded', 'closed', 'stale_key', 'not_billable', 'insufficient']),
-  z.enum(['', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
+  z.enum(['', 'key_budget', 'key_period_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
   z.coerce.bigint(),
 ]);
 
 /** The arguments of `extend.lua` behind those that every script has. */
 export function extendArguments(
-  callId: string,
+  { callId, admittedAtMs }: Hold,
   { holdNanoUsd, unknownEventJson, key }: ExtendRequest,
   session: Session,
 ): (string | number)[] {
@@ -46,6 +47,7 @@ export function extendArguments(
     session.token,
     unknownEventJson,
     OBSTACLES[billingStatus],
+    ...toPeriodArguments(key, admittedAtMs),
   ];
 }
 

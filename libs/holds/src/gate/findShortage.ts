@@ -1,3 +1,4 @@
+import { sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
@@ -17,11 +18,15 @@ export interface Shortage {
 }
 
 const answerSchema = z.tuple([
-  z.enum(['', 'not_loaded', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
+  z.enum(['', 'not_loaded', 'key_budget', 'key_period_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
   z.coerce.bigint(),
   z.coerce.bigint(),
   z.coerce.bigint(),
 ]);
+
+/** The first day of a key's period and its budget, for scripts without a clock. */
+export const toPeriodArguments = ({ periodBudget }: KeyRecord, instantMs: number): string[] =>
+  periodBudget ? [sinceOf(periodBudget.period, instantMs), periodBudget.maxNanoUsd.toString()] : [];
 
 /**
  * Makes `findShortage(key, amount)`. It returns the limit that does not cover the amount now, or `not_loaded` if Redis
@@ -45,6 +50,7 @@ export function createFindShortage(redis: Redis, { standing }: { standing: Pick<
       // yet.
       monthOf(Date.now()),
       key.keyId,
+      ...toPeriodArguments(key, Date.now()),
     ]);
     const [limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd] = answerSchema.parse(answer);
     if (limiter === 'not_loaded') return limiter;

@@ -1,3 +1,4 @@
+import type { BudgetPeriod } from '@turnpike/internal-api/budgetPeriod';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { BalanceLimiter } from './admit.ts';
@@ -20,4 +21,6 @@ export interface Shortfall {
   heldNanoUsd: NanoUsd;
   /** The limit that the hold did not fit into. */
   limitedBy: Exclude<BalanceLimiter, 'monthly_cap_reached'>;
+  /** Period of the key's budget of a period, where that is the limit. */
+  period?: BudgetPeriod;
 }

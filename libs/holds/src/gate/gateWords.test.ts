@@ -27,6 +27,19 @@ it.each([
   });
 });
 
+it('says of a period’s budget when it begins anew', () => {
+  const shortfall = { ...SHORTFALL, limitedBy: 'key_period_budget', period: 'week' } as const;
+  const nowMs = Date.parse('2026-11-27T20:00:00Z');
+  const start =
+    'This request could cost up to 0.000835 USD and the budget of this key for the week has 0.0001 USD left, so nothing was run or charged.';
+  const wait = 'wait until 2026-11-30T00:00Z, when it begins anew.';
+  expect(toShortfallMessage(shortfall, undefined, nowMs)).toBe(`${start} Raise the budget, or ${wait}`);
+  expect(toShortfallMessage(shortfall, 'ask for less', nowMs)).toBe(
+    `${start} Raise the budget, ask for less, or ${wait}`,
+  );
+  expect(toShortfallFields(shortfall).limited_by).toBe('key_budget');
+});
+
 it.each([
   ['requests', 19_001, 'Rate limit reached: 60 requests per minute for this key. Retry in 20 s.'],
   ['tokens', 1, 'Rate limit reached: 1000 tokens per minute for this key. Retry in 1 s.'],

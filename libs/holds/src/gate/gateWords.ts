@@ -1,9 +1,11 @@
+import { beginOf } from '@turnpike/internal-api/budgetPeriod';
 import { toUsdNumber, toUsdText } from '@turnpike/money/nanoUsd';
 import { toWholeSeconds } from '@turnpike/public-api/headers';
 import type { GateFault, Shortfall } from './gateFault.ts';
 
 const BALANCES: Record<Shortfall['limitedBy'], { name: string; remedy: string }> = {
   key_budget: { name: 'the budget of this key', remedy: 'Raise the budget' },
+  key_period_budget: { name: 'the budget of this key', remedy: 'Raise the budget' },
   credit: { name: 'the credit of the workspace', remedy: 'Top up' },
   monthly_cap: { name: 'the monthly cap of the workspace', remedy: 'Raise the cap' },
 };
@@ -19,13 +21,17 @@ export const ACCOUNT_MESSAGES: Record<'account_on_hold' | 'billing_not_provision
 
 /** Returns the sentence of a 402 with the cost and the balance in USD. `askForLess` ends it: what a smaller request would be. */
 export function toShortfallMessage(
-  { maxUsageCostNanoUsd, remainingNanoUsd, limitedBy }: Shortfall,
+  { maxUsageCostNanoUsd, remainingNanoUsd, limitedBy, period }: Shortfall,
   askForLess: string | undefined,
+  nowMs = Date.now(),
 ): string {
   const { name, remedy } = BALANCES[limitedBy];
-  const advice = askForLess === undefined ? remedy : `${remedy}, or ${askForLess}`;
+  const wait = period && `wait until ${beginOf(period, nowMs, 1).toISOString().slice(0, -8)}Z, when it begins anew`;
+  const ways = [remedy, askForLess, wait].filter((each) => each !== undefined);
+  const last = ways.length > 1 ? `, or ${ways.pop()}` : '';
+  const advice = `${ways.join(', ')}${last}`;
   const [cost, remaining] = [toUsdText(maxUsageCostNanoUsd), toUsdText(remainingNanoUsd)];
-  return `This request could cost up to ${cost} USD and ${name} has ${remaining} USD left, so nothing was run or charged. ${advice}.`;
+  return `This request could cost up to ${cost} USD and ${name}${period ? ` for the ${period}` : ''} has ${remaining} USD left, so nothing was run or charged. ${advice}.`;
 }
 
 /** The amounts of a 402, as its body shows them. */
@@ -34,7 +40,7 @@ export const toShortfallFields = (shortfall: Shortfall) => ({
   remaining_usd: toUsdNumber(shortfall.remainingNanoUsd),
   key_remaining_usd: shortfall.keyRemainingNanoUsd === null ? null : toUsdNumber(shortfall.keyRemainingNanoUsd),
   held_usd: toUsdNumber(shortfall.heldNanoUsd),
-  limited_by: shortfall.limitedBy,
+  limited_by: shortfall.limitedBy === 'key_period_budget' ? ('key_budget' as const) : shortfall.limitedBy,
 });
 
 /** Returns the sentence of a 429 with the limit and the seconds that `Retry-After` says. */

@@ -85,7 +85,7 @@ it('settles, releases, absorbs and puts back when it is full, so that calls leav
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 1_000n, ended: 300n });
   const final = [hold.callId, back.callId];
   const [keys, args] = toAbsorb(workspaceId, opened.mark, { sequence: 2, left: 10n ** 12n, final });
-  expect(await defineScript(opened.redis, 'absorb')(keys, args)).toEqual(['absorbed', expect.any(Number)]);
+  expect(await defineScript(opened.redis, 'absorb')(keys, args)).toEqual(['absorbed', expect.any(Number), []]);
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 0n });
   expect(await opened.pendingOf(workspaceId)).toEqual([]);
 });

@@ -4,13 +4,13 @@
   much for a moment, and never too little. Uses pending.lua.
   ARGV[2] timeline   ARGV[3] sequence   ARGV[4] credited less recorded
   ARGV[5] how many months   ARGV[6] keys   ARGV[7] calls with a final row   ARGV[8] calls with an unknown one
-  ARGV[9…] YYYY-MM and what is recorded of it; key id, what is recorded of it, and '1' where it is to be counted from now on; the
-    ids of calls; and of those whose row is unknown also why they may be dropped, as their owner may yet end them otherwise: the
+  ARGV[9…] YYYY-MM and what is recorded of it; key id, what is recorded of it, '1' where it is to be counted from now on, the first day of
+    its period or '', and what is recorded since; the ids of calls; and of those whose row is unknown also why they may be dropped, as their owner may yet end them otherwise: the
     session that was seen to have lapsed, where they are held under that very one; 'ended' where their owner ended them so; or ''.
-  Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0}; with
-    counting for absorbed while a count of all pending calls is to go on: this has taken one step of it, and is to run again. ]]
+  Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0, of each key
+    whose period the answer lacks: its id and the period's first day}; with counting for absorbed while a count of all pending calls is to go on: this has taken one step of it, and is to run again. ]]
 -- include pending.lua
-if not isInForce() then return { 'closed', 0 } end
+if not isInForce() then return { 'closed', 0, {} } end
 local timeline, sequence = tonumber(ARGV[2]), tonumber(ARGV[3])
 -- What was loaded under another mark counts as nothing: this answer was asked for later.
 local function isNewer(loaded, knownTimeline, knownSequence)
@@ -53,6 +53,20 @@ for _, known in ipairs(months) do
   end
   at = at + 2
 end
+-- The sum of a key's period counts while its place is not before that of the key's sum: so newer sums of the key without it end that.
+local lacking = {}
+local function takePeriod(keyId, isWanted, since, spent)
+  local counter = counterOf(keyId)
+  local known = redis.call('HMGET', counter, 'since', 'since_loaded', 'since_timeline', 'since_sequence')
+  local isSame, isLater = known[1] == since, isNewer(known[2], known[3], known[4])
+  if since ~= '' and (isWanted or isSame) and (isLater or not isSame) then
+    redis.call('HSET', counter, 'since', since, 'since_spent', spent, 'since_timeline', ARGV[2], 'since_sequence', ARGV[3],
+      'since_loaded', ARGV[1])
+  elseif known[2] == ARGV[1] and isLater and not isSame then
+    lacking[#lacking + 1] = keyId
+    lacking[#lacking + 1] = known[1]
+  end
+end
 for _ = 1, tonumber(ARGV[6]) do
   local counter = counterOf(ARGV[at])
   if isBeingCounted then freshen(ARGV[at]) end
@@ -67,8 +81,9 @@ for _ = 1, tonumber(ARGV[6]) do
     end
     list(ARGV[at], known[4])
     if not known[4] then redis.call('HSET', counter, 'held', '0', 'ended', '0') end
+    takePeriod(ARGV[at], ARGV[at + 2] == '1', ARGV[at + 3], ARGV[at + 4])
   end
-  at = at + 3
+  at = at + 5
 end
 -- What is dropped, added up: it is taken off each counter at once, and goes in one command.
 local sums, sumOf = {}, {}
@@ -129,7 +144,7 @@ if hasLoss then
   for _ = 1, tonumber(ARGV[6]) do
     local counter = counterOf(ARGV[at])
     if redis.call('HEXISTS', counter, 'held') == 1 then redis.call('HSET', counter, 'held', '0', 'ended', '0') end
-    at = at + 3
+    at = at + 5
   end
   isBeingCounted = recount() or isBeingCounted
 end
@@ -164,4 +179,4 @@ local hasMore = isBeingCounted and countSome()
 if keep(WALLET) then
   for _, name in ipairs({ MONTHS, LISTED }) do redis.call('PEXPIRE', name, forgottenMs) end
 end
-return { hasMore and 'counting' or 'absorbed', hasChanged and 1 or 0 }
+return { hasMore and 'counting' or 'absorbed', hasChanged and 1 or 0, lacking }

@@ -199,8 +199,8 @@ class World {
   async absorb({ mark, router, session, sums }: Answer): Promise<boolean> {
     const [keys, args] = toAbsorb(this.workspaceId, mark, sums);
     const answer = await this.#scripts.absorb?.(keys, args);
-    const taken = [expect.stringMatching(/^(absorbed|counting)$/), expect.any(Number)];
-    expect(answer).toEqual(mark === this.mark ? taken : ['closed', 0]);
+    const taken = [expect.stringMatching(/^(absorbed|counting)$/), expect.any(Number), []];
+    expect(answer).toEqual(mark === this.mark ? taken : ['closed', 0, []]);
     const isCounting = Array.isArray(answer) && answer[0] === 'counting';
     if (isCounting) this.steps += 1;
     // The session may have listed the call for a put-back since.

@@ -41,6 +41,10 @@ export async function findKey(
     rpm: key.rpm,
     tpm: key.tpm,
     maxBudgetNanoUsd: key.maxBudgetNanoUsd?.toString() ?? null,
+    periodBudget:
+      key.periodBudgetNanoUsd === null
+        ? null
+        : { period: key.budgetPeriod, maxNanoUsd: key.periodBudgetNanoUsd.toString() },
     allowedModels: key.allowedModels.length === 0 ? null : key.allowedModels,
     workspace: {
       workspaceId: workspace.workspaceId,

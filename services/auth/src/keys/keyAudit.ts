@@ -17,6 +17,8 @@ const FIELDS = {
   rpm: 'rpm',
   tpm: 'tpm',
   max_budget_nano_usd: 'maxBudgetNanoUsd',
+  budget_period: 'budgetPeriod',
+  period_budget_nano_usd: 'periodBudgetNanoUsd',
   allowed_models: 'allowedModels',
   expires_at: 'expiresAt',
   last_four: 'lastFour',

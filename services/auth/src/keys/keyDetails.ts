@@ -15,6 +15,9 @@ export interface KeyDetails {
   rpm: number;
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;
+  /** `day`, `week` or `month`. Null with the budget: there is none of a period. */
+  budgetPeriod: string | null;
+  periodBudgetNanoUsd: NanoUsd | null;
   /** Catalog ids. Empty: every model. */
   allowedModels: string[];
   expiresAt: Date | null;

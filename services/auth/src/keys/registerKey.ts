@@ -16,6 +16,9 @@ export interface NewKey {
   rpm: number;
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;
+  /** `day`, `week` or `month`. Null with the budget: there is none of a period. */
+  budgetPeriod: string | null;
+  periodBudgetNanoUsd: NanoUsd | null;
   /** Catalog ids. Empty: every model. */
   allowedModels: string[];
   expiresAt: Date | null;

@@ -7,7 +7,10 @@ import type { Changer } from './keyAudit.ts';
 
 /** New values of a key's fields. An absent field stays as it is. Null removes a budget or an expiry. */
 export type KeyUpdate = Partial<
-  Pick<ApiKey, 'name' | 'rpm' | 'tpm' | 'maxBudgetNanoUsd' | 'allowedModels' | 'expiresAt'>
+  Pick<
+    ApiKey,
+    'name' | 'rpm' | 'tpm' | 'maxBudgetNanoUsd' | 'budgetPeriod' | 'periodBudgetNanoUsd' | 'allowedModels' | 'expiresAt'
+  >
 >;
 
 /** Sets fields of a key. An expiry ends its old secret too, if that ended later. Throws `unknown_key` and `key_revoked`. */

@@ -16,10 +16,14 @@ const ANNOUNCED_AT_ONCE = 32;
 const ANNOUNCING_MS = 8_000;
 
 export interface RouterClient {
-  /** Returns a key's live spend, and what is used of its rates. Throws a `router_…` fault without a usable answer in time. */
+  /**
+   * Returns a key's live spend, in all and in the given period, and what is used of its rates. Throws a `router_…` fault without a
+   * usable answer in time.
+   */
   getKeySpend: ReadOfKey<{
     spentNanoUsd: NanoUsd;
     heldNanoUsd: NanoUsd;
+    periodSpentNanoUsd: NanoUsd | null;
     usedRequests: number | undefined;
     usedTokens: number | undefined;
   }>;
@@ -55,12 +59,13 @@ export function createRouterClient({ timeoutMs = 1_000, ...options }: RouterClie
     });
 
   return {
-    async getKeySpend({ workspaceId, keyId, rates }, { traceparent }) {
-      const params = { workspace_id: workspaceId, key_id: keyId, ...rates };
+    async getKeySpend({ workspaceId, keyId, rates, period }, { traceparent }) {
+      const params = { workspace_id: workspaceId, key_id: keyId, ...rates, ...(period && { period }) };
       const spend = await asking.getKeySpend({ params, traceparent }).catch(refuse);
       return {
         spentNanoUsd: spend.spend_nano_usd,
         heldNanoUsd: spend.held_nano_usd,
+        periodSpentNanoUsd: spend.period_spend_nano_usd,
         usedRequests: spend.used_requests,
         usedTokens: spend.used_tokens,
       };

@@ -1,3 +1,4 @@
+import type { BudgetPeriod } from '@turnpike/internal-api/budgetPeriod';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { AuthServiceFault } from '../api/authServiceError.ts';
@@ -7,6 +8,8 @@ interface KeyAddress {
   keyId: string;
   /** The limits per minute, if the use of them is asked too. */
   rates?: { rpm: number; tpm: number };
+  /** Period whose spend is asked for as well. */
+  period?: BudgetPeriod | undefined;
 }
 
 /** A question to the router about a key. It goes on with the trace of `span`. */

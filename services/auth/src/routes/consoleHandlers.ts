@@ -1,6 +1,7 @@
 import type { keysConsoleApi } from '@turnpike/console-api/consoleApi';
 import type { ConsoleHandlers } from '@turnpike/console-api/transport/serveConsoleApi';
 import { spanOf } from '@turnpike/http-service/observeRequests';
+import { beginOf } from '@turnpike/internal-api/budgetPeriod';
 import type { ConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
@@ -40,6 +41,7 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     async updateKey({ params: { key_id: keyId }, body, caller: by }, res) {
       const {
         max_budget_nano_usd: maxBudgetNanoUsd,
+        period_budget: periodBudget,
         allowed_models: allowedModels,
         expires_at: expiresAt,
         ...plain
@@ -47,6 +49,10 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
       const update = {
         ...plain,
         ...(maxBudgetNanoUsd !== undefined && { maxBudgetNanoUsd }),
+        ...(periodBudget !== undefined && {
+          budgetPeriod: periodBudget?.period ?? null,
+          periodBudgetNanoUsd: periodBudget?.max_nano_usd ?? null,
+        }),
         ...(allowedModels !== undefined && { allowedModels: allowedModels ?? [] }),
         ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       };
@@ -75,14 +81,22 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
       };
     },
     async getKeyHeadroom({ params, caller }, res) {
-      const { keyId, workspaceId, maxBudgetNanoUsd, rpm, tpm } = await getKeyDetails(db, params.key_id);
+      const key = await getKeyDetails(db, params.key_id);
+      const { keyId, workspaceId, maxBudgetNanoUsd, rpm, tpm } = key;
       if (workspaceId !== caller.workspaceId) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
-      const spend = await getKeySpend({ workspaceId, keyId, rates: { rpm, tpm } }, spanOf(res)).catch(refuse);
+      const { period_budget: periodBudget } = toKeyDetailsBody(key);
+      const asked = { workspaceId, keyId, rates: { rpm, tpm }, period: periodBudget?.period };
+      const spend = await getKeySpend(asked, spanOf(res)).catch(refuse);
       return {
         key_id: keyId,
         spend_nano_usd: String(spend.spentNanoUsd),
         held_nano_usd: String(spend.heldNanoUsd),
         max_budget_nano_usd: maxBudgetNanoUsd?.toString() ?? null,
+        period_budget: periodBudget && {
+          ...periodBudget,
+          spend_nano_usd: spend.periodSpentNanoUsd?.toString() ?? null,
+          resets_at: beginOf(periodBudget.period, Date.now(), 1).toISOString(),
+        },
         rpm,
         tpm,
         used_requests: spend.usedRequests ?? null,
@@ -98,7 +112,7 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
         held_nano_usd: String(credit.heldNanoUsd),
         month_spend_nano_usd: String(credit.monthSpentNanoUsd),
         monthly_cap_nano_usd: toLowerCap(workspace)?.toString() ?? null,
-        month_ends_at: endOfMonth(new Date()).toISOString(),
+        month_ends_at: beginOf('month', Date.now(), 1).toISOString(),
       };
     },
   };
@@ -107,5 +121,3 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
 function refuse(cause: unknown): never {
   throw new ApiError({ kind: 'balances_unavailable' }, { cause });
 }
-
-const endOfMonth = (now: Date): Date => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1));

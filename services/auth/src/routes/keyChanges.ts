@@ -27,6 +27,8 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
         rpm: body.rpm,
         tpm: body.tpm,
         maxBudgetNanoUsd: body.max_budget_nano_usd,
+        budgetPeriod: body.period_budget?.period ?? null,
+        periodBudgetNanoUsd: body.period_budget?.max_nano_usd ?? null,
         allowedModels: body.allowed_models ?? [],
         expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
       };

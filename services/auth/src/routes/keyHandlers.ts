@@ -72,6 +72,7 @@ function toKeyRecordBody(key: KeyRecord): KeyRecordBody {
   return {
     ...key,
     maxBudgetNanoUsd: key.maxBudgetNanoUsd?.toString() ?? null,
+    periodBudget: key.periodBudget && { ...key.periodBudget, maxNanoUsd: key.periodBudget.maxNanoUsd.toString() },
     workspace: { ...key.workspace, monthlyCapNanoUsd: key.workspace.monthlyCapNanoUsd?.toString() ?? null },
   };
 }

@@ -1,3 +1,4 @@
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { CreditInformation } from '@turnpike/public-api/creditInformation';
 
@@ -17,16 +18,23 @@ export const toCreditBody = (
   monthly_cap_usd: monthlyCapNanoUsd === null ? null : toUsdNumber(monthlyCapNanoUsd),
 });
 
-/** The rest of a key's own budget. */
-export const toBudgetBody = (
-  { spentNanoUsd, heldNanoUsd }: { spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd },
-  maxBudgetNanoUsd: NanoUsd,
-): Body => ({
-  object: 'credit',
-  currency: 'USD',
-  scope: 'key_budget',
-  credit_usd: toUsdNumber(spentNanoUsd < maxBudgetNanoUsd ? maxBudgetNanoUsd - spentNanoUsd : 0n),
-  held_usd: toUsdNumber(heldNanoUsd),
-  month_spend_usd: null,
-  monthly_cap_usd: null,
-});
+/** The rest of a key's own budgets: the smaller one. */
+export function toBudgetBody(
+  spend: { spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd; periodSpentNanoUsd: NanoUsd | null },
+  { maxBudgetNanoUsd, periodBudget }: Pick<KeyRecord, 'maxBudgetNanoUsd' | 'periodBudget'>,
+): Body {
+  const rests = [
+    maxBudgetNanoUsd === null ? [] : maxBudgetNanoUsd - spend.spentNanoUsd,
+    periodBudget === null ? [] : periodBudget.maxNanoUsd - (spend.periodSpentNanoUsd ?? 0n),
+  ].flat();
+  const least = rests.reduce((some, other) => (other < some ? other : some));
+  return {
+    object: 'credit',
+    currency: 'USD',
+    scope: 'key_budget',
+    credit_usd: toUsdNumber(least < 0n ? 0n : least),
+    held_usd: toUsdNumber(spend.heldNanoUsd),
+    month_spend_usd: null,
+    monthly_cap_usd: null,
+  };
+}

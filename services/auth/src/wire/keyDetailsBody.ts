@@ -1,4 +1,5 @@
 import type { KeyDetailsBody } from '@turnpike/internal-api/auth';
+import type { BudgetPeriod } from '@turnpike/internal-api/budgetPeriod';
 import type { KeyDetails } from '../keys/keyDetails.ts';
 
 /** A key as the operator reads it. Nothing in it lets anyone use the key. */
@@ -14,6 +15,10 @@ export function toKeyDetailsBody(key: KeyDetails): Required<KeyDetailsBody> {
     rpm: key.rpm,
     tpm: key.tpm,
     max_budget_nano_usd: key.maxBudgetNanoUsd?.toString() ?? null,
+    period_budget:
+      key.budgetPeriod === null || key.periodBudgetNanoUsd === null
+        ? null
+        : { period: key.budgetPeriod as BudgetPeriod, max_nano_usd: key.periodBudgetNanoUsd.toString() },
     allowed_models: key.allowedModels.length === 0 ? null : key.allowedModels,
     expires_at: key.expiresAt?.toISOString() ?? null,
     created_at: key.createdAt.toISOString(),

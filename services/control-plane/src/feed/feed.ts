@@ -20,8 +20,11 @@ const lockOf = (region: Region): bigint => createHash('sha256').update(`feed of 
 export async function tell(tx: Tx, region: Region, entry: NewEntry): Promise<void> {
   await tx.$queryRaw(sql`SELECT 1 AS one FROM pg_advisory_xact_lock(${lockOf(region)})`);
   await tx.$executeRaw(sql`
-    INSERT INTO feed (region, seq, body)
-    SELECT ${region}, coalesce(max(seq), 0) + 1, ${JSON.stringify(entry)}::JSONB FROM feed WHERE region = ${region}`);
+    INSERT INTO feed (region, seq, body, chain)
+    SELECT ${region}, coalesce(last.seq, 0) + 1, body,
+      encode(sha256(convert_to(coalesce(last.chain, '') || body::TEXT, 'UTF8')), 'hex')
+    FROM (SELECT ${JSON.stringify(entry)}::JSONB AS body) AS told
+    LEFT JOIN (SELECT seq, chain FROM feed WHERE region = ${region} ORDER BY seq DESC LIMIT 1) AS last ON true`);
 }
 
 /** Reads the entries of a region's feed behind `after`, and signs them. */
@@ -31,12 +34,16 @@ export async function readPage(
   key: SigningKey,
 ): Promise<string> {
   // One snapshot: `last` belongs to the entries beside it.
-  const [page] = await db.query(sql<{ epoch: string; last: number; entries: unknown[] }>`
+  const [page] = await db.query(sql<{ epoch: string; last: number; chain: object; entries: unknown[] }>`
+    WITH next AS (SELECT seq, body, chain FROM feed WHERE region = ${region} AND seq > ${after} ORDER BY seq LIMIT ${PAGE_ENTRIES}),
+      before AS (SELECT chain FROM feed WHERE region = ${region} AND seq = ${after})
     SELECT epoch::text AS epoch,
       (SELECT coalesce(max(seq), 0) FROM feed WHERE region = ${region}) AS last,
-      (SELECT coalesce(jsonb_agg(body || jsonb_build_object('seq', seq) ORDER BY seq), '[]'::jsonb)
-        FROM (SELECT seq, body FROM feed WHERE region = ${region} AND seq > ${after} ORDER BY seq LIMIT ${PAGE_ENTRIES}) AS next)
-        AS entries
+      jsonb_build_object(
+        'before', coalesce((SELECT chain FROM before), ''),
+        'end', coalesce((SELECT coalesce(chain, '') FROM next ORDER BY seq DESC LIMIT 1), (SELECT chain FROM before), '')
+      ) AS chain,
+      (SELECT coalesce(jsonb_agg(body || jsonb_build_object('seq', seq) ORDER BY seq), '[]'::jsonb) FROM next) AS entries
     FROM feed_epoch`);
   if (!page) throw new Error('the account database has no epoch');
   return signPage({ region, after, ...page } as Parameters<typeof signPage>[0], key);

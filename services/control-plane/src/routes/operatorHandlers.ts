@@ -8,12 +8,13 @@ import type { Response } from 'express';
 import type { Origin } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
 import type { Db } from '../database/openDatabase.ts';
+import { confirmRegionEpoch, listDayTotals, listRegionEpochs } from '../day-totals/dayTotals.ts';
 import { endHold, listHolds, openHold } from '../holds/holds.ts';
 import { addVerification, listVerifications, setVerification } from '../holds/verifications.ts';
 import { listMembers } from '../organizations/members.ts';
 import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
 
-type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed'>;
+type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed' | 'putDayTotals'>;
 
 /** Shows the operator every organization, and changes its holds and verifications in the name of the person behind. */
 export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): OperatorHandlers {
@@ -27,6 +28,15 @@ export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): Op
     getOrganization: async ({ params: { organization_id: id } }) => getOperatedOrganization(db, id),
     listMembers: async ({ params: { organization_id: id } }) => ({ members: await listMembers(db, await known(id)) }),
     listAudit: async ({ params: { organization_id: id, before } }) => listAudit(db, await known(id), before),
+
+    listDayTotals: async ({ params: { workspace_id: workspaceId, after } }) =>
+      listDayTotals(db, { workspaceId, after }),
+    listRegionEpochs: async () => ({ epochs: await listRegionEpochs(db) }),
+    async confirmRegionEpoch({ params: { region }, body: { epoch } }, res) {
+      const confirmed = await confirmRegionEpoch(db, { region, epoch, by: internalCallerOf(res) });
+      note(res, { region, epoch }, 'epoch of the ledger of a region confirmed');
+      return confirmed;
+    },
 
     listOpenHolds: async ({ params: { after } }) => listHolds(db, { after }),
     listHolds: async ({ params: { organization_id: id, after } }) =>

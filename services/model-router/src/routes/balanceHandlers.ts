@@ -1,5 +1,5 @@
 import type { Absorber } from '@turnpike/holds/balances/absorb';
-import type { Counter, PendingCall } from '@turnpike/holds/balances/readCounters';
+import type { Counter, KeyCounter, PendingCall } from '@turnpike/holds/balances/readCounters';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
@@ -19,14 +19,15 @@ type BalanceHandlers = Pick<
 /** What the gate counts, and what it is told of changes. */
 export function createBalanceHandlers(dependencies: BalanceHandlerDependencies): BalanceHandlers {
   return {
-    async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId, rpm, tpm } }) {
-      const [{ spentNanoUsd, heldNanoUsd }, used] = await Promise.all([
-        dependencies.findKeySpend({ workspaceId, keyId }),
+    async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId, rpm, tpm, period } }) {
+      const [spend, used] = await Promise.all([
+        dependencies.findKeySpend({ workspaceId, keyId, period }),
         rpm !== undefined && tpm !== undefined && dependencies.findUsedRates({ workspaceId, keyId, rpm, tpm }),
       ]);
       return {
-        spend_nano_usd: spentNanoUsd.toString(),
-        held_nano_usd: heldNanoUsd.toString(),
+        spend_nano_usd: spend.spentNanoUsd.toString(),
+        held_nano_usd: spend.heldNanoUsd.toString(),
+        period_spend_nano_usd: spend.periodSpentNanoUsd?.toString() ?? null,
         ...(used && { used_requests: used.requests, used_tokens: used.tokens }),
       };
     },
@@ -51,7 +52,7 @@ export function createBalanceHandlers(dependencies: BalanceHandlerDependencies):
         left_nano_usd: counters.leftNanoUsd?.toString() ?? null,
         ...toPlace(counters),
         ...toPending(counters),
-        keys: mapValues(counters.keys, toCounterBody),
+        keys: mapValues(counters.keys, toKeyCounterBody),
         months: mapValues(counters.months, toCounterBody),
         calls: counters.calls.map(toCallBody),
         next_after: counters.nextAfter ?? null,
@@ -91,6 +92,13 @@ const toCounterBody = (counter: Counter) => ({
   spent_nano_usd: counter.spentNanoUsd?.toString() ?? null,
   ...toPlace(counter),
   ...toPending(counter),
+});
+
+const toKeyCounterBody = ({ period, ...counter }: KeyCounter) => ({
+  ...toCounterBody(counter),
+  ...(period && {
+    period: { since: period.since, spent_nano_usd: String(period.spentNanoUsd), ...toPlace(period) },
+  }),
 });
 
 const toCallBody = (call: PendingCall) => ({

@@ -35,6 +35,7 @@ it('knows nothing of a workspace nobody has heard of, and says so', async () => 
     leftNanoUsd: 0n,
     spentNanoUsdByMonth: new Map([['2026-11', 0n]]),
     spentNanoUsdByKey: new Map([['key_none', 0n]]),
+    sinceByKey: new Map(),
     finalCallIds: [],
     unknownCallIds: [],
     deadLetterCallIds: [],
@@ -71,6 +72,27 @@ it('gives what is left, of months from the one asked for on, and of the keys ask
   });
 });
 
+it('gives what keys have spent since a day, from its first millisecond on, and of no other workspace', async () => {
+  const [workspaceId, other] = [aWorkspace(), aWorkspace()];
+  const keyIds = ['a', 'b', 'c'].map((name) => `key_${name}_${workspaceId}`) as [string, string, string];
+  const [keyA, keyB, keyC] = keyIds;
+  const begin = Date.UTC(2026, 10, 23);
+  await aPartition(ledger.db).deliver([
+    aUsageRecorded({ workspaceId, keyId: keyA, startedAtMs: begin - 1, chargeNanoUsd: 1n }),
+    aUsageRecorded({ workspaceId, keyId: keyA, startedAtMs: begin, chargeNanoUsd: 20n }),
+    aUsageRecorded({ workspaceId, keyId: keyA, startedAtMs: begin + 90_000_000, chargeNanoUsd: 300n }),
+    aUsageRecorded({ workspaceId: other, keyId: keyC, startedAtMs: begin, chargeNanoUsd: 4_000n }),
+  ]);
+  const since = { [keyA]: '2026-11-23', [keyB]: '2026-11-01', [keyC]: '2026-11-01' };
+  expect((await ask(workspaceId, { since })).sinceByKey).toEqual(
+    new Map([
+      [keyA, { day: '2026-11-23', spentNanoUsd: 320n }],
+      [keyB, { day: '2026-11-01', spentNanoUsd: 0n }],
+      [keyC, { day: '2026-11-01', spentNanoUsd: 0n }],
+    ]),
+  );
+});
+
 it('says how calls are recorded, and gives the sums of their months and keys unasked', async () => {
   const workspaceId = aWorkspace();
   const [august, november] = [Date.UTC(2026, 7, 31), Date.UTC(2026, 10, 2)];
@@ -93,6 +115,7 @@ it('says how calls are recorded, and gives the sums of their months and keys una
       [known.keyId, 125_000n],
       [unknown.keyId, 0n],
     ]),
+    sinceByKey: new Map(),
     finalCallIds: [known.callId],
     unknownCallIds: [unknown.callId],
     deadLetterCallIds: [],

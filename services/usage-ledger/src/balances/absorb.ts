@@ -15,6 +15,8 @@ export interface AbsorbedWorkspace {
   spentNanoUsdByMonth: Map<string, NanoUsd>;
   /** The keys asked for, and those of the calls that are recorded. */
   spentNanoUsdByKey: Map<string, NanoUsd>;
+  /** Spend of calls admitted from the asked day on, by key. */
+  sinceByKey: Map<string, { day: string; spentNanoUsd: NanoUsd }>;
   /** Which of the calls these sums contain: with their final ending, and as `unknown`. */
   finalCallIds: string[];
   unknownCallIds: string[];
@@ -47,6 +49,9 @@ const toAbsorbed = (row: AbsorbedRow): AbsorbedWorkspace => ({
   leftNanoUsd: BigInt(row.left),
   spentNanoUsdByMonth: toAmounts(row.months),
   spentNanoUsdByKey: toAmounts(row.keys),
+  sinceByKey: new Map(
+    Object.entries(row.since).map(([keyId, { day, spent }]) => [keyId, { day, spentNanoUsd: BigInt(spent) }]),
+  ),
   finalCallIds: row.final,
   unknownCallIds: row.unknown,
   deadLetterCallIds: row.deadLetters,

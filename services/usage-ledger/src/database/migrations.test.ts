@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -234,6 +234,41 @@ it('keeps the rows, hashes and archived months of a database of before media, an
   await postgres.stop();
   await rm(before, { recursive: true });
   expect(callIds).toEqual([archived, kept, ...media.map(({ callId }) => callId)].sort());
+});
+
+it('sums up the days that there are, of a database of before', async () => {
+  const postgres = await openPostgres();
+  const databaseUrl = await postgres.createDatabase();
+  const folder = new URL('../../sql/', import.meta.url);
+  const files = await readdir(new URL('migrations/', folder));
+  const older = files.filter((file) => file < '0012').map((file) => file.slice(0, -4));
+  const before = await sqlWith(older.sort());
+  await migrate({ databaseUrl, folder: before });
+  const db = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: 30_000 });
+  await db.$executeRaw`INSERT INTO key_total VALUES ('k1', 'w', 3, 30), ('k2', 'w', 1, 40)`;
+  await db.$executeRaw`
+    INSERT INTO key_hour_total VALUES ('k1', '2026-10-05T23:00Z', 'm', 'text', 1, 1, 0, 0, 1, 1, 1, 10),
+      ('k1', '2026-10-06T00:00Z', 'm', 'text', 2, 1, 1, 0, 1, 1, 1, 20), ('k2', '2026-10-05T00:00Z', 'n', 'text', 1, 1, 0, 0, 1, 1, 1, 40)`;
+  await migrate({ databaseUrl, folder });
+  const apart = () => db.$queryRaw`SELECT * FROM days_apart('-infinity', NULL)`;
+  const days = await db.$queryRaw`
+    SELECT grouped_by || ' ' || day || ' ' || canonical_model || key_id || ' ' || charge_nano_usd AS day FROM workspace_day_total ORDER BY 1`;
+  const apartAtFirst = await apart();
+  const startedAtMs = Date.UTC(2026, 9, 5);
+  await aPartition(db).deliver([aUsageRecorded({ workspaceId: 'w', keyId: 'k2', canonicalModel: 'n', startedAtMs })]);
+  const [row] = await db.$queryRaw<{ requests: bigint }[]>`
+    SELECT requests FROM workspace_day_total WHERE grouped_by = 'none' AND day = '2026-10-05'`;
+  const apartThen = await apart();
+  await db.$disconnect();
+  await postgres.stop();
+  await rm(before, { recursive: true });
+  expect(days).toEqual(
+    [
+      ...['key 2026-10-05 k1 10', 'key 2026-10-05 k2 40', 'key 2026-10-06 k1 20', 'model 2026-10-05 m 10'],
+      ...['model 2026-10-05 n 40', 'model 2026-10-06 m 20', 'none 2026-10-05  50', 'none 2026-10-06  20'],
+    ].map((day) => ({ day })),
+  );
+  expect([apartAtFirst, row?.requests, apartThen]).toEqual([[], 3n, []]);
 });
 
 it.each([

@@ -37,6 +37,8 @@ export interface AskedWorkspace {
   workspaceId: string;
   month: string;
   keyIds: string[];
+  /** First day, `YYYY-MM-DD`, from which a key's spend is wanted, by key id. */
+  since?: Record<string, string>;
   callIds: string[];
 }
 
@@ -93,6 +95,8 @@ export interface AbsorbedRow {
   left: string;
   months: Record<string, string>;
   keys: Record<string, string>;
+  /** Spend of calls admitted from the asked day on, by key id. */
+  since: Record<string, { day: string; spent: string }>;
   final: string[];
   unknown: string[];
   deadLetters: string[];
@@ -209,12 +213,22 @@ export const statements = named({
         FROM (SELECT unnest(asked.keys) UNION SELECT unnest(recorded.keys)) AS wanted (key_id)
         LEFT JOIN key_total AS total ON total.key_id = wanted.key_id AND total.workspace_id = asked.workspace_id
       ), '{}') AS "keys",
+      coalesce((
+        SELECT jsonb_object_agg(wanted.key_id, (
+          SELECT jsonb_build_object('day', wanted.since, 'spent', coalesce(sum(hourly.charge_nano_usd), 0)::TEXT)
+          FROM key_total AS total
+          JOIN key_hour_total AS hourly ON hourly.key_id = total.key_id
+            AND hourly.hour >= wanted.since::TIMESTAMP AT TIME ZONE 'UTC'
+          WHERE total.key_id = wanted.key_id AND total.workspace_id = asked.workspace_id
+        ))
+        FROM json_each_text(asked.since) AS wanted (key_id, since)
+      ), '{}') AS "since",
       recorded.final AS "final", recorded.unknown AS "unknown",
       coalesce((
         SELECT jsonb_agg(DISTINCT call_id) FROM dead_letter WHERE call_id = ANY(asked.calls) AND replayed_at IS NULL
       ), '[]') AS "deadLetters"
     FROM json_to_recordset(${JSON.stringify(asked.map(toAskedRow))}::JSON)
-      AS asked (workspace_id TEXT, month DATE, keys TEXT[], calls UUID[])
+      AS asked (workspace_id TEXT, month DATE, keys TEXT[], since JSON, calls UUID[])
     LEFT JOIN workspace_total AS sums ON sums.workspace_id = asked.workspace_id
     CROSS JOIN LATERAL (
       SELECT coalesce(jsonb_agg(call_id) FILTER (WHERE status <> 'unknown'), '[]') AS final,
@@ -385,10 +399,11 @@ export const statements = named({
   },
 });
 
-const toAskedRow = ({ workspaceId, month, keyIds, callIds }: AskedWorkspace) => ({
+const toAskedRow = ({ workspaceId, month, keyIds, since = {}, callIds }: AskedWorkspace) => ({
   workspace_id: workspaceId,
   month: `${month}-01`,
   keys: keyIds,
+  since,
   calls: callIds,
 });
 

@@ -1,64 +1,46 @@
 import type { UsageGrouping } from '@turnpike/internal-api/usageLedger';
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import { sql } from '@turnpike/postgres/sql';
+import { type Sql, sql } from '@turnpike/postgres/sql';
 import type { Modality } from '@turnpike/public-api/modality';
 import type { Db } from '../database/createDb.ts';
+import { type CallSums, type CallSumsRow, sumColumns, toCallSums } from './callSums.ts';
 
 /** Whose usage: one key's, or that of every key of a workspace. */
 export type UsageOwner = { keyId: string } | { workspaceId: string };
 
-/** Sums of usage, by the hour in which calls began. A group that was not asked for is null. */
-export interface UsageEntry {
+interface UsageGroup {
   /** Begin of the UTC hour or day. */
   start: Date | null;
   keyId: string | null;
   /** Canonical id. */
   model: string | null;
   modality: Modality | null;
-  requests: bigint;
-  success: bigint;
-  failure: bigint;
-  unknown: bigint;
-  promptTokens: bigint;
-  cachedPromptTokens: bigint;
-  completionTokens: bigint;
-  chargeNanoUsd: NanoUsd;
 }
 
-type Grouped = 'start' | 'keyId' | 'model' | 'modality';
-type UsageRow = Record<Exclude<keyof UsageEntry, Grouped>, string> & Pick<UsageEntry, Grouped>;
+/** Sums of usage, by the hour in which calls began. A group that was not asked for is null. */
+export type UsageEntry = UsageGroup & CallSums;
+
+interface UsageQuestion {
+  startDay: string;
+  /** The first day left out. */
+  endDay: string;
+  groupBy: readonly (UsageGrouping | 'hour' | 'modality')[];
+  limit: number;
+}
 
 /**
- * Returns an owner's usage from the hourly sums in the order of times, then of models and keys. Returns any `limit` entries if there are
- * more. Days are UTC days as `YYYY-MM-DD`; `endDay` is the first day left out.
+ * Returns an owner's usage in the order of times, then of models and keys. Returns any `limit` entries if there are more. Days are UTC
+ * days as `YYYY-MM-DD`.
  */
-export async function listUsage(
-  db: Db,
-  owner: UsageOwner,
-  {
-    startDay,
-    endDay,
-    groupBy,
-    limit,
-  }: { startDay: string; endDay: string; groupBy: readonly (UsageGrouping | 'hour' | 'modality')[]; limit: number },
-): Promise<UsageEntry[]> {
-  const by = (grouping: UsageGrouping | 'hour' | 'modality'): boolean => groupBy.includes(grouping);
-  const keyId = 'keyId' in owner ? owner.keyId : null;
-  const workspaceId = 'workspaceId' in owner ? owner.workspaceId : null;
+export async function listUsage(db: Db, owner: UsageOwner, question: UsageQuestion): Promise<UsageEntry[]> {
+  const { groupBy, limit } = question;
+  const isByTime = groupBy.includes('hour') || groupBy.includes('day');
   // The groups are sorted apart, because the planner would else sort every hour of a large workspace.
-  const rows = await db.query(sql<UsageRow>`
-    WITH sums AS MATERIALIZED (
-      SELECT CASE WHEN ${by('hour')} THEN hour WHEN ${by('day')} THEN date_bin('1 day', hour, '2000-01-01T00:00Z') END AS "start",
-        CASE WHEN ${by('model')} THEN canonical_model END COLLATE "C" AS "model",
-        CASE WHEN ${by('modality')} THEN modality END COLLATE "C" AS "modality", CASE WHEN ${by('key')} THEN key_id END AS "keyId",
-        sum(requests)::TEXT AS "requests", sum(success)::TEXT AS "success", sum(failure)::TEXT AS "failure",
-        sum(unknown)::TEXT AS "unknown", sum(prompt_tokens)::TEXT AS "promptTokens",
-        sum(cached_prompt_tokens)::TEXT AS "cachedPromptTokens", sum(completion_tokens)::TEXT AS "completionTokens",
-        sum(charge_nano_usd)::TEXT AS "chargeNanoUsd"
-      FROM key_hour_total
-      WHERE key_id IN (SELECT key_id FROM key_total WHERE key_id = ${keyId} OR workspace_id = ${workspaceId})
-        AND hour >= ${startDay}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${endDay}::TIMESTAMP AT TIME ZONE 'UTC'
-      GROUP BY 1, 2, 3, 4 LIMIT ${limit}
+  const rows = await db.query(sql<UsageGroup & CallSumsRow>`
+    WITH part AS (${ofDays(owner, question) ?? ofHours(owner, question)}), sums AS MATERIALIZED (
+      SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", ${modelIn(groupBy)} COLLATE "C" AS "model",
+        ${modalityIn(groupBy)} COLLATE "C" AS "modality", CASE WHEN ${groupBy.includes('key')} THEN key_id END AS "keyId",
+        ${sumColumns}
+      FROM part GROUP BY 1, 2, 3, 4 LIMIT ${limit}
     )
     SELECT * FROM sums ORDER BY "start", "model", "modality", "keyId"`);
   return rows.map(({ start, keyId, model, modality, ...sums }) => ({
@@ -66,13 +48,38 @@ export async function listUsage(
     keyId,
     model,
     modality,
-    requests: BigInt(sums.requests),
-    success: BigInt(sums.success),
-    failure: BigInt(sums.failure),
-    unknown: BigInt(sums.unknown),
-    promptTokens: BigInt(sums.promptTokens),
-    cachedPromptTokens: BigInt(sums.cachedPromptTokens),
-    completionTokens: BigInt(sums.completionTokens),
-    chargeNanoUsd: BigInt(sums.chargeNanoUsd),
+    ...toCallSums(sums),
   }));
+}
+
+type GroupBy = UsageQuestion['groupBy'];
+const modelIn = (groupBy: GroupBy): Sql => sql`CASE WHEN ${groupBy.includes('model')} THEN canonical_model END`;
+const modalityIn = (groupBy: GroupBy): Sql => sql`CASE WHEN ${groupBy.includes('modality')} THEN modality END`;
+
+/** Reads the sums of a workspace's days, which are over all calls, by model or by key. Undefined for any other question. */
+function ofDays(owner: UsageOwner, { startDay, endDay, groupBy }: UsageQuestion): Sql | undefined {
+  const isByModel = groupBy.includes('model') || groupBy.includes('modality');
+  const isByKey = groupBy.includes('key');
+  if (!('workspaceId' in owner) || groupBy.includes('hour') || (isByModel && isByKey)) return undefined;
+  return sql`
+    SELECT day::TIMESTAMP AT TIME ZONE 'UTC' AS "start", total.* FROM workspace_day_total AS total
+    WHERE workspace_id = ${owner.workspaceId} AND grouped_by = ${isByModel ? 'model' : isByKey ? 'key' : 'none'}
+      AND day >= ${startDay}::DATE AND day < ${endDay}::DATE`;
+}
+
+/** Reads the sums of hours, key by key. Ends at the limit, if each group is of one key. */
+function ofHours(owner: UsageOwner, { startDay, endDay, groupBy, limit }: UsageQuestion): Sql {
+  const keyId = 'keyId' in owner ? owner.keyId : null;
+  const workspaceId = 'workspaceId' in owner ? owner.workspaceId : null;
+  return sql`
+    SELECT key_id, of_key.* FROM (SELECT key_id FROM key_total WHERE key_id = ${keyId} OR workspace_id = ${workspaceId}) AS key
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN ${groupBy.includes('hour')} THEN hour
+          WHEN ${groupBy.includes('day')} THEN date_bin('1 day', hour, '2000-01-01T00:00Z') END AS "start",
+        ${modelIn(groupBy)} AS canonical_model, ${modalityIn(groupBy)} AS modality, ${sumColumns}
+      FROM key_hour_total AS total
+      WHERE total.key_id = key.key_id
+        AND hour >= ${startDay}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${endDay}::TIMESTAMP AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3
+    ) AS of_key LIMIT ${groupBy.includes('key') || keyId !== null ? limit : null}::BIGINT`;
 }

@@ -8,6 +8,8 @@ import fc from 'fast-check';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { toUsageBody } from '../wire/usageBody.ts';
 import { toUsageRequestBody } from '../wire/usageRequestBody.ts';
+import type { CallSums } from './callSums.ts';
+import { listUsage, type UsageEntry } from './listUsage.ts';
 import { sumUsage, type UsageDimension, type UsageGroup, type UsageSums } from './sumUsage.ts';
 
 // The same cases every time: no run fails by chance.
@@ -57,6 +59,7 @@ const caseArbitrary = fc.array(eventArbitrary, { minLength: 1, maxLength: 12 }).
     batchSize: fc.integer({ min: 1, max: 9 }),
     cuts: fc.tuple(fc.nat(HOURS), fc.nat(HOURS), fc.nat(HOURS)).map((cuts) => cuts.toSorted((a, b) => a - b)),
     groupBy: fc.subarray<UsageDimension>(['model', 'day', 'hour', 'modality']),
+    dayGroups: fc.subarray<'model' | 'day' | 'key' | 'modality'>(['model', 'day', 'key', 'modality']),
   }),
 );
 
@@ -132,11 +135,11 @@ const SUMS = [
   'cachedPromptTokens',
   'completionTokens',
   'chargeNanoUsd',
-] as const satisfies (keyof UsageSums)[];
+] as const satisfies (keyof CallSums)[];
 
-function add(parts: UsageSums[]): UsageSums {
+function add(parts: CallSums[]): CallSums {
   const total = (name: (typeof SUMS)[number]) => parts.reduce((sum, part) => sum + part[name], 0n);
-  return Object.fromEntries(SUMS.map((name) => [name, total(name)])) as unknown as UsageSums;
+  return Object.fromEntries(SUMS.map((name) => [name, total(name)])) as unknown as CallSums;
 }
 
 /** Units stand beside what is no text, unless audio of two kinds meet. */
@@ -146,9 +149,18 @@ const isShown = ({ modality, units }: UsageGroup): boolean =>
 const keysOf = ({ day, hour, model, modality }: UsageGroup) =>
   JSON.stringify([day?.getTime() ?? null, hour?.getTime() ?? null, model, modality]);
 
+/** Adds up the sums of each group. Sums of another group are absent. */
+function inGroups(entries: UsageEntry[], groups: readonly ('model' | 'day' | 'key' | 'modality')[]) {
+  const parts = Map.groupBy(entries, ({ start, model, modality, keyId }) => {
+    const group = { day: start?.toISOString().slice(0, 10), model, modality, key: keyId };
+    return JSON.stringify(groups.map((name) => group[name]));
+  });
+  return new Map([...parts].map(([group, sums]) => [group, add(sums)]));
+}
+
 it('totals are the sum of the calls’ rows, of the groups and of every cut of the range, whatever was delivered how', async () => {
   await fc.assert(
-    fc.asyncProperty(caseArbitrary, async ({ calls, order, batchSize, cuts, groupBy }) => {
+    fc.asyncProperty(caseArbitrary, async ({ calls, order, batchSize, cuts, groupBy, dayGroups }) => {
       const run = randomUUID();
       const keyId = `key_0_${run}`;
       const log = shuffle(toEvents(calls, run), order);
@@ -169,6 +181,12 @@ it('totals are the sum of the calls’ rows, of the groups and of every cut of t
       expect(new Set(whole.groups.map(keysOf)).size).toBe(whole.groups.length);
       expect(await ask(first, last)).toEqual(whole);
       if (groupBy.length > 0) expect(whole.groups.every(({ requests }) => requests > 0n)).toBe(true);
+
+      const days = { startDay: '2026-09-29', endDay: '2026-10-03', limit: LIMIT };
+      const list = (by: Parameters<typeof listUsage>[2]['groupBy']) =>
+        listUsage(ledger.db, { workspaceId: `ws_${run}` }, { ...days, groupBy: by });
+      const hours = await list(['hour', 'model', 'modality', 'key']);
+      expect(inGroups(await list(dayGroups), dayGroups)).toEqual(inGroups(hours, dayGroups));
     }),
     { ...searchOf(40), interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
   );

@@ -1,7 +1,7 @@
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sql } from '@turnpike/postgres/sql';
 import type { BillingUnit, Modality } from '@turnpike/public-api/modality';
 import type { Db } from '../database/createDb.ts';
+import { type CallSums, type CallSumsRow, sumColumns, toCallSums } from './callSums.ts';
 
 export type UsageDimension = 'model' | 'day' | 'hour' | 'modality';
 
@@ -11,16 +11,7 @@ export interface UsageRange {
   end: Date;
 }
 
-/** Exact sums over calls. */
-export interface UsageSums {
-  requests: bigint;
-  success: bigint;
-  failure: bigint;
-  unknown: bigint;
-  promptTokens: bigint;
-  cachedPromptTokens: bigint;
-  completionTokens: bigint;
-  chargeNanoUsd: NanoUsd;
+export interface UsageSums extends CallSums {
   /** Measured units of media. Null without media calls, and for calls of several billing units. */
   units: MeasuredUnits | null;
 }
@@ -47,8 +38,8 @@ export interface UsageReport {
   groups: UsageGroup[];
 }
 
-type SumsRow = Record<Exclude<keyof UsageSums, 'units'>, string> &
-  Omit<UsageGroup, keyof UsageSums> & {
+type SumsRow = Omit<UsageGroup, keyof UsageSums> &
+  CallSumsRow & {
     units: string;
     isMedia: boolean;
     firstUnit: BillingUnit | null;
@@ -86,12 +77,7 @@ export async function sumUsage(
       FROM used
     )
     SELECT of_day AS "day", of_hour AS "hour", of_model AS "model", of_modality AS "modality",
-      coalesce(sum(requests), 0)::TEXT AS "requests", coalesce(sum(success), 0)::TEXT AS "success",
-      coalesce(sum(failure), 0)::TEXT AS "failure", coalesce(sum(unknown), 0)::TEXT AS "unknown",
-      coalesce(sum(prompt_tokens), 0)::TEXT AS "promptTokens",
-      coalesce(sum(cached_prompt_tokens), 0)::TEXT AS "cachedPromptTokens",
-      coalesce(sum(completion_tokens), 0)::TEXT AS "completionTokens",
-      coalesce(sum(charge_nano_usd), 0)::TEXT AS "chargeNanoUsd", coalesce(sum(units), 0)::TEXT AS "units",
+      ${sumColumns}, coalesce(sum(units), 0)::TEXT AS "units",
       coalesce(bool_or(modality <> 'text'), false) AS "isMedia",
       min(billing_unit) AS "firstUnit", max(billing_unit) AS "lastUnit"
     FROM hours
@@ -109,14 +95,7 @@ function toGroup({ day, hour, model, modality, ...sums }: SumsRow): UsageGroup {
     hour,
     model,
     modality,
-    requests: BigInt(sums.requests),
-    success: BigInt(sums.success),
-    failure: BigInt(sums.failure),
-    unknown: BigInt(sums.unknown),
-    promptTokens: BigInt(sums.promptTokens),
-    cachedPromptTokens: BigInt(sums.cachedPromptTokens),
-    completionTokens: BigInt(sums.completionTokens),
-    chargeNanoUsd: BigInt(sums.chargeNanoUsd),
+    ...toCallSums(sums),
     units:
       sums.isMedia && sums.firstUnit === sums.lastUnit
         ? { count: BigInt(sums.units), billingUnit: sums.firstUnit }

@@ -65,7 +65,15 @@ async function compareAtOnePlace(
   for (let attempt = 1; ; attempt += 1) {
     const counters = await router.getCounters({ params });
     const sums = await auditDb.snapshot(async (tx) => {
-      const asked = { workspaceId, month: firstMonthOf(counters), keyIds: Object.keys(counters.keys), callIds: [] };
+      const asked = {
+        workspaceId,
+        month: firstMonthOf(counters),
+        keyIds: Object.keys(counters.keys),
+        since: Object.fromEntries(
+          Object.entries(counters.keys).flatMap(([keyId, { period }]) => (period ? [[keyId, period.since]] : [])),
+        ),
+        callIds: [],
+      };
       const { timeline, workspaces } = await absorb(tx, [asked]);
       const [books] = workspaces;
       if (!books) return [];

@@ -40,6 +40,7 @@ const ledger = (fields: Partial<AbsorbedWorkspace> = {}): AbsorbedWorkspace => (
     ['k1', 40n],
     ['k2', 20n],
   ]),
+  sinceByKey: new Map(),
   finalCallIds: [],
   unknownCallIds: [],
   deadLetterCallIds: [],
@@ -84,6 +85,9 @@ it('compares a workspace of very many keys and calls without standing still', ()
   // Of each call its key is looked at once or twice, and not once for each key.
   expect(looks).toBeLessThanOrEqual(2_000);
 });
+
+const SINCE = new Map([['k1', { day: '2026-11-23', spentNanoUsd: 30n }]]);
+const periodAt = (seq: number, spent: bigint) => ({ since: '2026-11-23', ...at(seq, spent) });
 
 const unplaced: PostedSince = { walletNanoUsd: undefined, chargedNanoUsdByKey: new Map() };
 /** Posted after the places of Redis. */
@@ -143,6 +147,25 @@ it.each<[string, Partial<RedisCounters>, Partial<AbsorbedWorkspace>, string[], P
     {},
     [],
     posted(0n, { k2: 5n }),
+  ],
+  ['a key’s spend of its period', { keys: keysWith('k1', { period: periodAt(7, 30n) }) }, { sinceByKey: SINCE }, []],
+  [
+    'another spend of a key’s period at one place',
+    { keys: keysWith('k1', { period: periodAt(7, 29n) }) },
+    { sinceByKey: SINCE },
+    ['redisSpentApart different'],
+  ],
+  [
+    'less spend of a key’s period at an earlier place',
+    { keys: keysWith('k1', { period: periodAt(6, 29n) }) },
+    { sinceByKey: SINCE },
+    [],
+  ],
+  [
+    'more spend of a key’s period at an earlier place',
+    { keys: keysWith('k1', { period: periodAt(6, 31n) }) },
+    { sinceByKey: SINCE },
+    ['redisSpentApart different'],
   ],
   ['another spend of a month at one place', {}, { spentNanoUsdByMonth: new Map() }, ['redisSpentApart different']],
   [

@@ -3,7 +3,7 @@ import type { AbsorbedWorkspace } from '../balances/absorb.ts';
 import { type Check, toCheck } from './check.ts';
 
 type Calls = RedisCounters['calls'];
-type Counters = RedisCounters['keys'];
+type Counters = RedisCounters['months'];
 
 /** Holds what Redis counts as pending, in all and of each key and month, against its own pending calls, all of one instant. */
 export function comparePending(counters: RedisCounters): Check[] {
@@ -59,6 +59,9 @@ export function compareSums(
       recorded: books.spentNanoUsdByKey.get(keyId) ?? 0n,
       since: since.walletNanoUsd === undefined ? undefined : (since.chargedNanoUsdByKey.get(keyId) ?? 0n),
     })),
+    ...keys.flatMap(([keyId, { period }]) =>
+      period ? [{ ...period, recorded: books.sinceByKey.get(keyId)?.spentNanoUsd ?? 0n, since: undefined }] : [],
+    ),
     ...months.map(([month, counted]) => ({
       ...counted,
       recorded: books.spentNanoUsdByMonth.get(month) ?? 0n,

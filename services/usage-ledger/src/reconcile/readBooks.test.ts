@@ -165,6 +165,12 @@ it.each([
   ['a key has lost count', 'UPDATE key_total SET requests = requests + 1 WHERE workspace_id = $1', ['keysApart']],
   ['a month is gone', 'DELETE FROM workspace_month_total WHERE workspace_id = $1', ['rowsAndMonths']],
   [
+    'a model of a day has lost count',
+    "UPDATE workspace_day_total SET unknown = unknown + 1 WHERE workspace_id = $1 AND grouped_by = 'model'",
+    ['daysApart'],
+  ],
+  ['a day is gone', 'DELETE FROM workspace_day_total WHERE workspace_id = $1', ['daysApart']],
+  [
     'a call is in the wrong hour',
     "UPDATE usage_request SET started_at = started_at - interval '2 hours' WHERE workspace_id = $1",
     ['hoursApart'],

@@ -22,6 +22,7 @@ type SumName =
   | 'usagePostings'
   | 'keysApart'
   | 'hoursApart'
+  | 'daysApart'
   | 'rowCalls'
   | 'hourCalls'
   | 'credits'
@@ -34,7 +35,7 @@ type Sums = { workspaceId: string } & Record<SumName, string>;
 
 /**
  * Adds up the books anew, of one workspace or of all: what is sealed, and beside it the rows of open hours, each priced again, and the
- * postings since. All of one snapshot. Before anything is sealed that is every row, so `db` needs a statement timeout of minutes.
+ * postings since. Compares the days of open hours with their hours. All of one snapshot. Before anything is sealed that is every row, so `db` needs a statement timeout of minutes.
  */
 export async function readBooks(db: Db, prices: PriceList, workspaceId: string | undefined): Promise<LedgerBooks[]> {
   const all = await db.snapshot(async (tx) => {
@@ -60,6 +61,7 @@ function toChecks(sums: Sums): Check[] {
     money('rowsAndPostings', 'rowCharges', 'usagePostings'),
     toCheck('keysApart', 'count', BigInt(sums.keysApart), 0n),
     toCheck('hoursApart', 'count', BigInt(sums.hoursApart), 0n),
+    toCheck('daysApart', 'count', BigInt(sums.daysApart), 0n),
     toCheck('callsAndHours', 'count', BigInt(sums.rowCalls), BigInt(sums.hourCalls)),
     money('credits', 'credits', 'creditPostings'),
     money('creditsAndWorkspace', 'credits', 'workspaceCredit'),
@@ -133,6 +135,8 @@ function sumBooks(
         SELECT workspace_id, credited_nano_usd FROM posted
         UNION ALL SELECT workspace_id, credited_nano_usd FROM sealed_wallet WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
       ) AS credited GROUP BY 1
+    ), of_days AS (
+      SELECT workspace_id, apart FROM days_apart((${openSince}::TIMESTAMPTZ AT TIME ZONE 'UTC')::DATE, ${of}::TEXT)
     )
     SELECT workspace_id AS "workspaceId",
       coalesce(row_charges, 0)::TEXT AS "rowCharges", coalesce(hour_charges, 0)::TEXT AS "hourCharges",
@@ -140,12 +144,13 @@ function sumBooks(
       coalesce(total.credited_nano_usd, 0)::TEXT AS "workspaceCredit",
       coalesce(of_months.charge, 0)::TEXT AS "monthCharges", coalesce(usage_postings, 0)::TEXT AS "usagePostings",
       coalesce(keys_apart, 0)::TEXT AS "keysApart", coalesce(hours_apart, 0)::TEXT AS "hoursApart",
+      coalesce(of_days.apart, 0)::TEXT AS "daysApart",
       coalesce(row_calls, 0)::TEXT AS "rowCalls", coalesce(hour_calls, 0)::TEXT AS "hourCalls",
       coalesce(of_credits.amount, 0)::TEXT AS "credits", coalesce(of_credit_postings.amount, 0)::TEXT AS "creditPostings",
       coalesce(repriced, 0)::TEXT AS "repriced", coalesce(mispriced, 0)::TEXT AS "mispriced",
       coalesce(unpriced, 0)::TEXT AS "unpriced"
     FROM of_workspace FULL JOIN workspace_total AS total USING (workspace_id) FULL JOIN of_months USING (workspace_id)
-      FULL JOIN of_credits USING (workspace_id) FULL JOIN of_credit_postings USING (workspace_id)
+      FULL JOIN of_credits USING (workspace_id) FULL JOIN of_credit_postings USING (workspace_id) FULL JOIN of_days USING (workspace_id)
     WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
     ORDER BY workspace_id`);
 }

@@ -191,6 +191,16 @@ it.each(TAMPERINGS)(
   },
 );
 
+it('finds that the sum of a sealed day is changed', async () => {
+  const event = aUsageRecorded({ startedAtMs: hoursAgo(60) });
+  await deliver(event);
+  await seal();
+  expect(await findDifferences({ verifies: true, alone: event.workspaceId })).toEqual([]);
+  await tamper('UPDATE workspace_day_total SET requests = requests + 1 WHERE workspace_id = $1', event.workspaceId);
+  expect(await findDifferences({ alone: event.workspaceId })).toEqual([]);
+  expect(await findDifferences({ verifies: true, alone: event.workspaceId })).toEqual(['sealedDaysApart']);
+});
+
 it('says for ever what differed before it was sealed, until the month is unsealed and right', async () => {
   await openAnother();
   const event = aUsageRecorded({ startedAtMs: hoursAgo(10) });

@@ -8,8 +8,10 @@ import { type HourSize, splitHours } from './splitHours.ts';
 interface Apart {
   seals: number;
   hours: number;
+  days: number;
   postings: number;
 }
+const NOTHING_APART: Apart = { seals: 0, hours: 0, days: 0, postings: 0 };
 type ApartRow = Apart & { workspaceId: string };
 
 /** The checks of a workspace's seals. */
@@ -23,15 +25,17 @@ const FIRST_HOUR = new Date('2000-01-01T00:00:00Z');
  * Adds up the rows, hourly sums and postings of all that is sealed, of one workspace or of all, and holds them against the seals.
  * Rows that were archived are taken as they were when they were. Each part is of one instant, and the parts are not: a seal with its
  * amendments agrees with the rows at any.
+ * Compares the sums of all days with those of their hours.
  */
 export async function verifySeals(db: Db, workspaceId: string | undefined, signal?: AbortSignal): Promise<SealChecks> {
   const found = new Map<string, Apart>();
   const note = (rows: ApartRow[]): void => {
-    for (const { workspaceId: id, seals, hours, postings } of rows) {
-      const apart = found.get(id) ?? { seals: 0, hours: 0, postings: 0 };
+    for (const { workspaceId: id, seals, hours, days, postings } of rows) {
+      const apart = found.get(id) ?? NOTHING_APART;
       found.set(id, {
         seals: apart.seals + seals,
         hours: apart.hours + hours,
+        days: apart.days + days,
         postings: apart.postings + postings,
       });
     }
@@ -45,12 +49,14 @@ export async function verifySeals(db: Db, workspaceId: string | undefined, signa
     signal?.throwIfAborted();
     note(await compareHours(db, { since: since.toISOString(), until: until.toISOString(), of }));
   }
+  note(await compareDays(db, of));
   note(await comparePostings(db, of));
   return (id) => {
-    const { seals, hours, postings } = found.get(id) ?? { seals: 0, hours: 0, postings: 0 };
+    const { seals, hours, days, postings } = found.get(id) ?? NOTHING_APART;
     return [
       toCheck('sealsApart', 'count', BigInt(seals), 0n),
       toCheck('sealedHoursApart', 'count', BigInt(hours), 0n),
+      toCheck('sealedDaysApart', 'count', BigInt(days), 0n),
       toCheck('sealedPostingsApart', 'count', BigInt(postings), 0n),
     ];
   };
@@ -79,12 +85,17 @@ const compareHours = (db: Db, { since, until, of }: { since: string; until: stri
       SELECT workspace_id, 0, 1 FROM added LEFT JOIN archived USING (workspace_id, hour)
       WHERE is_apart AND archived.calls IS NULL
     )
-    SELECT workspace_id AS "workspaceId", sum(seals)::INT AS "seals", sum(hours)::INT AS "hours", 0 AS "postings"
+    SELECT workspace_id AS "workspaceId", sum(seals)::INT AS "seals", sum(hours)::INT AS "hours", 0 AS "days", 0 AS "postings"
     FROM apart GROUP BY 1`);
+
+const compareDays = (db: Db, of: string | null) =>
+  db.query(sql<ApartRow>`
+    SELECT workspace_id AS "workspaceId", 0 AS "seals", 0 AS "hours", apart::INT AS "days", 0 AS "postings"
+    FROM days_apart('-infinity', ${of}::TEXT)`);
 
 const comparePostings = (db: Db, of: string | null) =>
   db.query(sql<ApartRow>`
-  SELECT sealed.workspace_id AS "workspaceId", 0 AS "seals", 0 AS "hours", 1 AS "postings"
+  SELECT sealed.workspace_id AS "workspaceId", 0 AS "seals", 0 AS "hours", 0 AS "days", 1 AS "postings"
   FROM sealed_wallet AS sealed
   LEFT JOIN (
     SELECT workspace_id, count(*) AS postings, sum(wallet_nano_usd) FILTER (WHERE kind = 'credit') AS credited,

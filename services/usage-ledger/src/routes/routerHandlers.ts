@@ -57,10 +57,11 @@ export function createRouterHandlers({
 
   return {
     async absorb({ body: { workspaces } }) {
-      const asked = workspaces.map(({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds }) => ({
+      const asked = workspaces.map(({ workspace_id: workspaceId, month, keys: keyIds, since, calls: callIds }) => ({
         workspaceId,
         month,
         keyIds,
+        since,
         callIds,
       }));
       const isAboutCalls = asked.some(({ callIds }) => callIds.length > 0);

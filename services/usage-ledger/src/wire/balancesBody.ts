@@ -19,6 +19,12 @@ export const toAbsorbedBody = ({ timeline, workspaces }: Absorbed) => ({
     left_nano_usd: String(workspace.leftNanoUsd),
     months: toAmountsBody(workspace.spentNanoUsdByMonth),
     keys: toAmountsBody(workspace.spentNanoUsdByKey),
+    since: Object.fromEntries(
+      [...workspace.sinceByKey].map(([keyId, { day, spentNanoUsd }]) => [
+        keyId,
+        { day, spent_nano_usd: String(spentNanoUsd) },
+      ]),
+    ),
     final: workspace.finalCallIds,
     unknown: workspace.unknownCallIds,
     dead_letters: workspace.deadLetterCallIds,

@@ -1,0 +1,19 @@
+import { once } from 'node:events';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { startOperatorPage } from '../page/startOperatorPage.ts';
+
+export const showConsole = defineCommand({
+  words: 'console',
+  summary: 'show the stack live in a browser of this machine, by an address that works once; ends with Ctrl-C',
+  isOfAllRegions: true,
+  input: z.object({}),
+  async run(_input, { regions, announce }) {
+    const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+    const page = await startOperatorPage(regions);
+    announce({ document: { url: page.url }, text: `Open once, in a browser of this machine: ${page.url}` });
+    await stopped;
+    page.close();
+    return { document: { ended: true }, text: 'The page has ended.' };
+  },
+});
