@@ -31,6 +31,11 @@ inBrowser('each page of the dashboard in Chromium', () => {
     await walkJobs(dashboard, await dashboard.openWorkspace('cleo@example.com'), eyes);
   });
 
+  it('is without fault for the playground', async () => {
+    const { page, path } = await dashboard.openWorkspace('eve@example.com');
+    await eyes.look(page, `${path}/playground`, 'playground');
+  });
+
   it('is without fault for keys', async () => {
     await walkKeys(dashboard, await dashboard.openWorkspace('ben@example.com'), eyes);
   });
