@@ -159,6 +159,7 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'the sum of a period that newer sums of its key lack goes on counting': {
     noticedBy: ['limits', 'covered'],
+    seed: 420,
     router: withLate('absorb', 1_000),
     script: inScript('admit', 'and known[2] == ARGV[1] and isCurrent', 'and known[2] == ARGV[1]'),
   },
