@@ -7,11 +7,11 @@ import { ensureJars } from './tools/ensureJars.ts';
 import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { hasCommand } from './tools/hasCommand.ts';
-import { ensureChromium, ensureFfmpeg, ensurePromtool, ensureRedisServer } from './tools/installDebianPackages.ts';
+import { ensureFfmpeg, ensurePromtool, ensureRedisServer } from './tools/installDebianPackages.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; Chromium, a Kafka broker, an S3 server, Python and Go clients and
+ * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python and Go clients and
  * kustomize where they can be had) and runs Jest with the given arguments. Below Jest's summary stands only what was not tested. The
  * files named `*.deep.test.ts`, which search, are left out; `--all` runs them too, and `--rest` nothing else.
  */
@@ -26,7 +26,7 @@ async function main(): Promise<number> {
   // The tests that need an S3 server start it.
   const s3Jars = await getIfPossible('S3', 'S3 SERVER', () => ensureJars('s3proxy', say));
   // The browser in which the dashboard's pages are tried.
-  const browser = await getIfPossible('BROWSER', 'BROWSER', () => ensureChromium(say));
+  const browser = await getIfPossible('BROWSER', 'BROWSER', findChromium);
   // Kustomize and the schemas that manifests are held against.
   const manifestTools = await getIfPossible('KUSTOMIZE', 'KUSTOMIZE', () => ensureManifestTools(say));
   const broker = await getIfPossible('KAFKA', 'KAFKA BROKER', startBroker);
@@ -53,6 +53,14 @@ async function findGo(): Promise<true> {
       'Go 1.24 or later is missing, which compiles the client openai-go: install it from https://go.dev/dl.',
     );
   return true;
+}
+
+async function findChromium(): Promise<string> {
+  if (!hasCommand('chromium'))
+    throw new StackError(
+      'Chromium is missing, in which the pages of the dashboard are tried: apt-get install -y chromium.',
+    );
+  return 'chromium';
 }
 
 const missing: { name: Requirement; words: string }[] = [];

@@ -54,12 +54,6 @@ export async function ensurePromtool(say: (line: string) => void): Promise<void>
   if (!hasCommand('promtool')) await installDebianPackages(['prometheus'], 'promtool', say);
 }
 
-/** Makes sure that `chromium` is on this machine, as `ensureRedisServer` does. Returns its name. */
-export async function ensureChromium(say: (line: string) => void): Promise<string> {
-  if (!hasCommand('chromium')) await installDebianPackages(['chromium'], 'Chromium', say);
-  return 'chromium';
-}
-
 /** Makes sure that `redis-server` is on this machine: installs it as root, else throws a `StackError` with what to run. */
 export async function ensureRedisServer(say: (line: string) => void): Promise<void> {
   if (!hasCommand('redis-server')) await installDebianPackages(['redis-server'], 'redis-server', say);
