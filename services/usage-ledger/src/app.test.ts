@@ -376,6 +376,7 @@ describe('internal routes', () => {
             left_nano_usd: '-125000',
             months: { '2026-09': '0', '2026-10': '125000' },
             keys: { [event.keyId]: '125000', key_x: '0' },
+            since: {},
             final: [event.callId],
             unknown: [],
             dead_letters: [],
