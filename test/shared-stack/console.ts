@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { signInAt } from '@turnpike/test-support/signInAt';
 import { until } from '@turnpike/test-support/until';
+import { untilMail } from '@turnpike/test-support/untilMail';
 import { account, post, toCookie } from './accounts.ts';
 import { MODEL_WITH_SHARED_CACHE, stack } from './stack.ts';
 
@@ -23,14 +24,14 @@ const ask = (
     ...(body && { body: JSON.stringify(body) }),
   });
 
-/** Signs Ada in and makes an organization with a workspace here. Returns a token for it. */
+/** Signs a new user in, whose first workspace has credit, and makes an organization with it here. Returns a token for it. */
 async function openConsole(): Promise<string> {
-  const begun = await post('/account/sign-in/oidc', { provider_id: 'local' });
-  const { url } = (await begun.json()) as { url: string };
-  const back = await signInAt(url, { user: 'ada' });
-  const returned = await fetch(back, { redirect: 'manual', headers: { cookie: toCookie(begun) } });
+  const address = `console-${randomUUID()}@example.com`;
+  await post('/account/sign-in/link', { address });
+  const { text } = await untilMail(account().mail_catcher_url, { to: address });
+  const signedIn = await post('/account/sign-in/link/complete', { token: /#(\S+)/.exec(text)?.[1] });
   const create = async (path: string, body: object) => {
-    const answer = await post(path, body, toCookie(returned));
+    const answer = await post(path, body, toCookie(signedIn));
     expect(answer.status).toBe(201);
     return (await answer.json()) as Record<string, string>;
   };
