@@ -534,7 +534,7 @@ export const accountApi = defineRoutes({
     path: '/account/organizations/:organization_id/workspaces/:workspace_id',
     promise:
       'Renames a workspace, or sets its monthly cap. What is left out stays. The region applies a change within 5 s; calls in flight go on.',
-    params: z.object({ ...inOrganization, workspace_id: z.string() }),
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
     body: z
       .strictObject({ name: z.optional(displayName), monthly_cap_nano_usd: z.optional(limitNanoUsd) })
       .check(z.refine((body) => Object.keys(body).length > 0, 'must have a name or a monthly cap')),
@@ -547,7 +547,7 @@ export const accountApi = defineRoutes({
     path: '/account/organizations/:organization_id/workspaces/:workspace_id/console-token',
     promise:
       "Signs a token for the console host of the workspace's region, valid for 5 minutes. It names the user, the workspace and the role.",
-    params: z.object({ ...inOrganization, workspace_id: z.string() }),
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
     status: 201,
     answer: z.object({ token: z.string(), region, ends_at: instant }),
     faults: UNKNOWN_WORKSPACE,
