@@ -190,8 +190,7 @@ it.each(['/', '/index.html', '/console', '/account', '/v1'])('serves no page at 
     return answer.status;
   };
   expect(await open(services.edge.url)).toBe(404);
-  // The console host refuses every request without the one origin before it looks at the path.
-  expect(await open(consoleUrl)).toBe(403);
+  expect(await open(consoleUrl)).toBe(404);
 });
 
 it('keeps what a client of eu says, gets and is called by in eu alone', async () => {

@@ -120,6 +120,12 @@ export const ERROR_CASES: ErrorCase[] = [
     show: withKey(aChat(), keyOf({}, { billingStatus: 'not_provisioned' })),
   },
   { row: '403', says: 'blocked by an administrator', show: withKey(aChat(), blocked) },
+  {
+    row: '403 model_not_allowed',
+    says: `This key may not call ${MODELS.text}`,
+    param: 'model',
+    show: withKey(aChat(), keyOf({ allowedModels: ['other-chat'] })),
+  },
   { row: '404 unknown_model', says: 'No such model here', show: simply(aChat({ model: 'no-such-model' })) },
   {
     row: '404 model_deactivated',

@@ -105,6 +105,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         keyId,
         whole(9_000),
         pick(['0', '1']),
+        ...(final === '1' ? ['2026-11-01', '700'] : ['', '0']),
         ...CALL_IDS.slice(0, Number(final)),
         ...(unknown === '1' ? [callId, session] : []),
       ],
