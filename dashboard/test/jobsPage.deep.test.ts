@@ -64,6 +64,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
 
     await page.getByLabel('Status').selectOption('Failed');
     await page.getByRole('row', { name: /^done/ }).waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /^broken/ }).waitFor();
     expect((await readRows(page)).map(([model]) => model)).toEqual(['brokenimages.generations']);
     await page.getByLabel('Status').selectOption('Cancelled');
     await page.getByText('No job has this status').waitFor();

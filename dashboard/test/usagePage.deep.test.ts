@@ -96,7 +96,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
     await page.reload();
     await page.getByRole('figure', { name: 'Tokens by hour and model' }).waitFor();
     await choose(page, 'Range', '24h');
-    await page.waitForFunction('document.querySelector("[role=slider]")?.ariaValueMax === "24"');
+    await page.locator('[role=slider][aria-valuemax="24"]').waitFor();
     await choose(page, 'Range', 'custom');
     await page.getByText('Choose the first and the last day').first().waitFor();
     await page.getByLabel('First day').fill('2024-01-01');
