@@ -4,6 +4,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import { describe, expect } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
+import { until } from '../../libs/test-support/src/until.ts';
 import type { RegionHosts } from '../../services/control-plane/src/organizations/regionHosts.ts';
 import { readPages } from '../../services/control-plane/src/pages/pages.ts';
 import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
@@ -160,8 +161,13 @@ export async function check(page: Page, name: string, { arePictured = true } = {
     const picture = `${name}-${isDark ? 'dark' : 'light'}-${size}.png`;
     if (arePictured) await page.screenshot({ fullPage: true, path: join(PICTURES, picture) });
     // A chart follows its width a frame later.
-    await page.waitForFunction(`${LIST_SPILLING}.length === 0`, null, { timeout: 2_000 }).catch(() => undefined);
-    const spilling = await page.evaluate(LIST_SPILLING);
-    expect({ name, size, spilling }).toEqual({ name, size, spilling: [] });
+    let spilling: unknown;
+    const fits = async () => {
+      spilling = await page.evaluate(LIST_SPILLING);
+      return (spilling as string[]).length === 0;
+    };
+    await until('the layout', fits, 2_000).catch(() =>
+      expect({ name, size, spilling }).toEqual({ name, size, spilling: [] }),
+    );
   }
 }
