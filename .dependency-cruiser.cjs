@@ -77,7 +77,16 @@ module.exports = {
       name: 'only-tests-import-test-support',
       comment: 'Nothing that runs in production starts test databases.',
       severity: 'error',
-      from: { pathNot: ['^libs/test-support/', '^test/', '^bench/', '^[^/]+/[^/]+/test/', '[.]test[.]ts$'] },
+      from: {
+        pathNot: [
+          '^libs/test-support/',
+          '^test/',
+          '^bench/',
+          '^[^/]+/[^/]+/test/',
+          '^dashboard/test/',
+          '[.]test[.]ts$',
+        ],
+      },
       to: { path: '^libs/test-support/' },
     },
     {
