@@ -15,9 +15,9 @@ export const toRunbook = (alert: string): string => `docs/operations.md#${alert.
 
 export interface Case {
   alert: string;
-  /** What is other than in a healthy region. */
+  /** Series that differ from those of a healthy region. */
   series: Record<string, string>;
-  /** What the alert says, and its labels beside its severity. */
+  /** Text of the alert, and its labels beside its severity. */
   says: string;
   labels?: Record<string, string>;
   /** When alerts are looked at, where that is not soon enough for this one. */
@@ -26,7 +26,7 @@ export interface Case {
   also?: { alert: string; says?: string; labels?: Record<string, string> };
 }
 
-/** A gauge that is there and whose value nobody knows. The notation of promtool's series has no word for it. */
+/** An existing gauge without a known value. The notation of promtool's series has no word for it. */
 export const UNKNOWN = 'NaN';
 
 /** When alerts are looked at: late enough for each `for` but that of a case that says another time. */

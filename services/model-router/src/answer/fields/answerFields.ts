@@ -161,5 +161,5 @@ export function toUsageBody(
   };
 }
 
-/** What a client gets: text where it was written here, and bytes where they were copied. */
+/** Content for a client: text that was written here, or bytes that were copied. */
 export type Payload = string | Buffer;
