@@ -28,7 +28,7 @@ afterEach(async () => {
 async function standIn(listener: RequestListener, { timeoutMs = PATIENCE_MS } = {}): Promise<string> {
   server = await serveHttp(listener);
   const origin = server.url;
-  sender = createSender({ origin, apiKey: API_KEY, connections: 4, timeoutMs });
+  sender = createSender({ origin, apiKeys: [API_KEY], connections: 4, timeoutMs });
   return origin;
 }
 

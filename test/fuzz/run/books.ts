@@ -4,7 +4,7 @@ import { readBalances, type WorkspaceBalances } from '../../faults/books/readBal
 import { type LedgerRow, type LedgerTotals, readRows, readTotals } from '../../faults/books/readLedger.ts';
 import { toNano } from '../../support/priceOf.ts';
 
-/** The accounts of one workspace with one key, wherever they are kept. */
+/** The accounts of one workspace and its keys, wherever they are kept. */
 export interface Books {
   /** What is wrong with them once nothing is under way; waits for that, and gives up after some minutes. */
   check(served: ServedCalls): Promise<string[]>;
@@ -24,7 +24,7 @@ export interface BookPages {
   mediaCallIds: ReadonlySet<string>;
   totals: LedgerTotals;
   balances: WorkspaceBalances;
-  /** What the client is told that the key has spent. */
+  /** What the client is told that the keys have spent. */
   shownSpend: bigint;
 }
 
@@ -38,13 +38,13 @@ export function openBooks({
   redisUrl,
   baseUrl,
   workspaceId,
-  apiKey,
+  apiKeys,
 }: {
   postgresUrl: string;
   redisUrl: string;
   baseUrl: string;
   workspaceId: string;
-  apiKey: string;
+  apiKeys: readonly string[];
 }): Books {
   const ledgerUrl = new URL(postgresUrl);
   ledgerUrl.pathname = '/ledger';
@@ -54,8 +54,13 @@ export function openBooks({
   async function readPages(): Promise<BookPages> {
     const rows = await readRows(ledger, [workspaceId]);
     const keyIds = [...new Set(rows.map(({ keyId }) => keyId))];
-    const answer = await fetch(`${baseUrl}/svc/key`, { headers: { authorization: `Bearer ${apiKey}` } });
-    const { spend_usd: spend } = (await answer.json()) as { spend_usd: number };
+    const shownSpends = await Promise.all(
+      apiKeys.map(async (apiKey) => {
+        const answer = await fetch(`${baseUrl}/svc/key`, { headers: { authorization: `Bearer ${apiKey}` } });
+        const { spend_usd: spend } = (await answer.json()) as { spend_usd: number };
+        return toNano(spend);
+      }),
+    );
     const { rows: ofMedia } = await ledger.query<{ call_id: string }>(
       `SELECT call_id FROM usage_request WHERE workspace_id = $1 AND modality <> 'text'`,
       [workspaceId],
@@ -65,7 +70,7 @@ export function openBooks({
       mediaCallIds: new Set(ofMedia.map(({ call_id: callId }) => callId)),
       totals: await readTotals(ledger, [workspaceId]),
       balances: await readBalances(redis, workspaceId, keyIds),
-      shownSpend: toNano(spend),
+      shownSpend: shownSpends.reduce((sum, spend) => sum + spend, 0n),
     };
   }
   return {

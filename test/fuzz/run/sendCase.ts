@@ -4,7 +4,7 @@ import { type CallCase, type FuzzCase, KEY } from '../cases/fuzzCase.ts';
 import type { Answer } from '../oracle/answer.ts';
 import { sendRaw } from './sendRaw.ts';
 
-/** Sends cases to one origin, over connections that it keeps. Rejects where no whole answer comes. */
+/** Sends cases to one origin, over connections that it keeps, with its keys in turn. Rejects where no whole answer comes. */
 export interface Sender {
   send(fuzzCase: FuzzCase): Promise<Answer>;
   close(): Promise<void>;
@@ -12,15 +12,21 @@ export interface Sender {
 
 export interface SenderOptions {
   origin: string;
-  apiKey: string;
+  apiKeys: readonly string[];
   connections: number;
   timeoutMs: number;
 }
 
-export function createSender({ origin, apiKey, connections, timeoutMs }: SenderOptions): Sender {
+export function createSender({ origin, apiKeys, connections, timeoutMs }: SenderOptions): Sender {
   const pool = new Pool(origin, { connections, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
+  let sent = 0;
+  const nextKey = (): string => {
+    sent += 1;
+    return apiKeys[sent % apiKeys.length] as string;
+  };
 
   async function call({ method, path, headers, body, chunkBytes }: CallCase): Promise<Answer> {
+    const apiKey = nextKey();
     const answer = await pool.request({
       method: method as 'GET',
       path,
@@ -33,7 +39,7 @@ export function createSender({ origin, apiKey, connections, timeoutMs }: SenderO
   }
   return {
     send: (fuzzCase) =>
-      fuzzCase.kind === 'call' ? call(fuzzCase) : sendRaw(origin, withKey(fuzzCase.bytes, apiKey), { timeoutMs }),
+      fuzzCase.kind === 'call' ? call(fuzzCase) : sendRaw(origin, withKey(fuzzCase.bytes, nextKey()), { timeoutMs }),
     close: () => pool.destroy(),
   };
 }

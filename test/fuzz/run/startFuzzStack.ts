@@ -10,7 +10,7 @@ import { createLoopProbe } from './loopProbe.ts';
 import type { FuzzTarget } from './runFuzz.ts';
 import { createSender } from './sendCase.ts';
 
-/** A region of its own with a key that no limit holds back. */
+/** A region of its own with keys that no limit holds back. */
 export interface FuzzStack extends FuzzTarget {
   books: Books;
   stop(): Promise<void>;
@@ -42,6 +42,8 @@ const SERVICE_SETTINGS = {
 const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };
 const QUICK_MEDIA_ENGINE = { renderBaseMs: 1, msPerFrame: 0 };
 const NO_LIMIT = 1_000_000_000;
+/** So many that their shares of decoding in vain, which no setting widens, are enough for any pace: 10 s a minute each. */
+const KEYS = 32;
 const TIMEOUT_MS = 30_000;
 
 export async function startFuzzStack({ inFlight }: { inFlight: number }): Promise<FuzzStack> {
@@ -79,7 +81,9 @@ async function describe(
   };
   const operator = createOperator({ services, operatorKey: secrets.internalKeys.operator });
   const workspaceId = await operator.makeWorkspace({ creditUsd: '1000000' });
-  const apiKey = await operator.makeKey(workspaceId, { rpm: NO_LIMIT, tpm: NO_LIMIT });
+  const apiKeys = await Promise.all(
+    Array.from({ length: KEYS }, () => operator.makeKey(workspaceId, { rpm: NO_LIMIT, tpm: NO_LIMIT })),
+  );
   const quicken = (admin: string, knobs: object) =>
     fetch(`${admin}/admin/config`, {
       method: 'POST',
@@ -95,11 +99,11 @@ async function describe(
     ...Object.values(services).map(({ internal_url: url }) => url),
     ...[...engines, ...mediaBackends].map(({ url }) => url),
   ];
-  const sender = createSender({ origin, apiKey, connections: inFlight, timeoutMs: TIMEOUT_MS });
-  const books = openBooks({ postgresUrl: postgres_url, redisUrl: redis_url, baseUrl, workspaceId, apiKey });
+  const sender = createSender({ origin, apiKeys, connections: inFlight, timeoutMs: TIMEOUT_MS });
+  const books = openBooks({ postgresUrl: postgres_url, redisUrl: redis_url, baseUrl, workspaceId, apiKeys });
   return {
     sender,
-    judge: createJudge({ secrets: [apiKey, workspaceId, stateDir, ...inside.map((url) => new URL(url).host)] }),
+    judge: createJudge({ secrets: [...apiKeys, workspaceId, stateDir, ...inside.map((url) => new URL(url).host)] }),
     loops: createLoopProbe(
       [services.edge, services['model-router'], services['media-jobs']].map(
         ({ internal_url: url }) => `${url}/metrics`,
