@@ -23,10 +23,12 @@ beforeAll(async () => {
     // Engines with little room, and patience enough for all that find a place in the queue.
     serviceSettings: {
       'model-router': {
-        ENGINE_CALLS: '2',
-        QUEUE_KEY_SHARE: String(WAITING / 1_000),
-        QUEUE_TIMEOUT_MS: '120000',
-        QUEUE_EXPECTED_WAIT_MS: '120000',
+        LIMITS: {
+          ENGINE_CALLS: 2,
+          QUEUE_KEY_SHARE: WAITING / 1_000,
+          QUEUE_TIMEOUT_MS: 120_000,
+          QUEUE_EXPECTED_WAIT_MS: 120_000,
+        },
       },
     },
   });

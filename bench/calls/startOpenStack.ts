@@ -15,7 +15,7 @@ export interface OpenStack {
   settled(): Promise<void>;
 }
 
-const PLENTY = '100000000';
+const PLENTY = 100_000_000;
 /** Of a key that no limit stops. */
 export const OPEN_LIMITS = { rpm: 1_000_000, tpm: 1_000_000_000 };
 
@@ -39,17 +39,13 @@ export async function startOpenStack({
     engines: [`http://127.0.0.1:${enginePort}`],
     observation,
     serviceSettings: {
-      edge: { FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY },
+      edge: { LIMITS: { FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY } },
       catalog: {
         CATALOG_FILE: catalogFile,
-        MODEL_LIST_PER_IP_PER_MINUTE: PLENTY,
-        MODEL_LIST_PER_MINUTE: PLENTY,
-        LOOK_UPS_PER_SECOND: '100000',
+        LIMITS: { MODEL_LIST_PER_IP_PER_MINUTE: PLENTY, MODEL_LIST_PER_MINUTE: PLENTY, LOOK_UPS_PER_SECOND: 100_000 },
       },
       'model-router': {
-        ENGINE_CALLS: '20000',
-        ENGINE_TOKENS: '1000000000',
-        REFUSED_BODIES_BYTES_PER_SECOND: PLENTY,
+        LIMITS: { ENGINE_CALLS: 20_000, ENGINE_TOKENS: 1_000_000_000, REFUSED_BODIES_BYTES_PER_SECOND: PLENTY },
       },
     },
   });

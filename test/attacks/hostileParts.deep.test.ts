@@ -45,7 +45,7 @@ beforeAll(async () => {
     serviceSettings: {
       // The repository's own: a stack before a running engine would sell what the engine says.
       catalog: { CATALOG_FILE: fileURLToPath(new URL('../../deploy/catalog/us/catalog.yaml', import.meta.url)) },
-      edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
+      edge: { LIMITS: { FLOOD_REQUESTS_PER_MINUTE: 100_000_000, FLOOD_BURST: 100_000_000 } },
     },
   });
   const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '1000000' });

@@ -42,7 +42,7 @@ beforeAll(async () => {
       catalogFile: catalog.served,
       serviceSettings: {
         // One address can be flooded while the clients have another.
-        edge: { TRUSTED_HOPS: '1', FLOOD_BURST: String(FLOOD_BURST), FLOOD_REQUESTS_PER_MINUTE: '6' },
+        edge: { TRUSTED_HOPS: '1', LIMITS: { FLOOD_BURST, FLOOD_REQUESTS_PER_MINUTE: 6 } },
         catalog: { CATALOG_FILE: catalog.listed },
       },
     }),

@@ -14,7 +14,7 @@ const clients = [aiSdkClient, langchainClient, ...(isPythonHere ? pythonClients 
 
 let stack: TestStack;
 beforeAll(async () => {
-  const settings = { HEADERS_AFTER_MS: '1000', KEEP_ALIVE_MS: '150' };
+  const settings = { LIMITS: { HEADERS_AFTER_MS: 1_000, KEEP_ALIVE_MS: 150 } };
   stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': settings } });
 }, 120_000);
 afterAll(async () => {

@@ -14,7 +14,7 @@ import { bare, envelope, flat } from './support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 /** Base time of a stream; as long does a router that is told to stop wait for streams. */
-const BASE_MS = '5000';
+const BASE_MS = 5_000;
 const LOOK_UP = '/svc/usage/request/01890000-0000-7000-8000-000000000000';
 
 const links = createLinks();
@@ -25,9 +25,9 @@ beforeAll(async () => {
     kafka: false,
     openLink: links.openLink,
     serviceSettings: {
-      edge: { STREAM_TIMEOUT_MS: BASE_MS },
-      'model-router': { LEASE_MS: '3000', AUTH_TIMEOUT_MS: '2000', STREAM_TIMEOUT_MS: BASE_MS },
-      'usage-ledger': { USAGE_QUERY_TIMEOUT_MS: '700' },
+      edge: { LIMITS: { STREAM_TIMEOUT_MS: BASE_MS } },
+      'model-router': { AUTH_TIMEOUT_MS: '2000', LIMITS: { LEASE_MS: 3_000, STREAM_TIMEOUT_MS: BASE_MS } },
+      'usage-ledger': { LIMITS: { USAGE_QUERY_TIMEOUT_MS: 700 } },
     },
   });
 }, 120_000);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
-import type { ServiceSettings } from '@turnpike/local-stack/toServiceEnvironments';
+import { mergeSettings, type ServiceSettings } from '@turnpike/local-stack/toServiceEnvironments';
 import { watchAnswers } from './openapi/watchAnswers.ts';
 import { createOperator, type Operator } from './operator.ts';
 
@@ -29,31 +29,22 @@ export interface TestStack<Name extends Region = 'us'> {
  * a limit set it themselves.
  */
 const PATIENT = {
-  auth: { ROUTER_TIMEOUT_MS: '5000', VERDICT_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
-  catalog: { AUTH_TIMEOUT_MS: '5000', MODEL_LIST_PER_IP_PER_MINUTE: '6000', LOOK_UPS_PER_SECOND: '1000' },
+  auth: { AUTH_TIMEOUT_MS: '5000', LIMITS: { ROUTER_TIMEOUT_MS: 5_000, LOOK_UPS_PER_SECOND: 1_000 } },
+  catalog: { AUTH_TIMEOUT_MS: '5000', LIMITS: { MODEL_LIST_PER_IP_PER_MINUTE: 6_000, LOOK_UPS_PER_SECOND: 1_000 } },
   'model-router': {
     AUTH_TIMEOUT_MS: '5000',
     LEDGER_TIMEOUT_MS: '5000',
     REDIS_TIMEOUT_MS: '5000',
-    REFUSED_BODIES_BYTES_PER_SECOND: '1000000000',
+    LIMITS: { REFUSED_BODIES_BYTES_PER_SECOND: 1_000_000_000 },
   },
-  'usage-ledger': { AUTH_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
+  'usage-ledger': { AUTH_TIMEOUT_MS: '5000', LIMITS: { LOOK_UPS_PER_SECOND: 1_000 } },
   'media-jobs': {
     AUTH_TIMEOUT_MS: '5000',
     LEDGER_TIMEOUT_MS: '5000',
     REDIS_TIMEOUT_MS: '5000',
-    LOOK_UPS_PER_SECOND: '1000',
+    LIMITS: { LOOK_UPS_PER_SECOND: 1_000 },
   },
 } satisfies ServiceSettings;
-
-/** What is given for a service goes over its patience. */
-function withPatience(given: ServiceSettings = {}): ServiceSettings {
-  const patient = Object.entries(PATIENT).map(([service, settings]) => [
-    service,
-    { ...settings, ...given[service as keyof typeof PATIENT] },
-  ]);
-  return { ...given, ...Object.fromEntries(patient) };
-}
 
 /**
  * Starts a stack as `npm start` does, in a temporary folder. Waits for nothing but the stack itself. Its answers are checked
@@ -71,7 +62,7 @@ export async function startTestStack<Name extends Region = 'us'>(
   try {
     const running = await startStackSomewhere({
       ...options,
-      serviceSettings: withPatience(options.serviceSettings),
+      serviceSettings: mergeSettings(PATIENT, options.serviceSettings ?? {}),
       stateDir,
     });
     const {

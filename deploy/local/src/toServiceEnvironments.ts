@@ -17,8 +17,25 @@ import { repositoryRoot } from './repositoryRoot.ts';
 import type { ServicePorts, StackPorts } from './stackPorts.ts';
 import type { Observation } from './toPartEnvironment.ts';
 
-/** Variables of single services. */
-export type ServiceSettings = Partial<Record<ServiceName, Record<string, string>>>;
+/** Variables of single services. `LIMITS` becomes JSON. */
+export type ServiceSettings = Partial<Record<ServiceName, OwnSettings>>;
+interface OwnSettings {
+  LIMITS?: Record<string, number>;
+  [variable: string]: string | Record<string, number> | undefined;
+}
+
+/** Returns both settings as one. A variable or limit that both have is that of `over`. */
+export function mergeSettings(under: ServiceSettings, over: ServiceSettings): ServiceSettings {
+  return forEachOf(SERVICE_NAMES, (service) => {
+    const LIMITS = { ...under[service]?.LIMITS, ...over[service]?.LIMITS };
+    return { ...under[service], ...over[service], LIMITS };
+  });
+}
+
+const toVariables = ({ LIMITS, ...variables }: OwnSettings = {}): Record<string, string> => ({
+  ...(variables as Record<string, string>),
+  ...(LIMITS && Object.keys(LIMITS).length > 0 && { LIMITS: JSON.stringify(LIMITS) }),
+});
 
 /** The port by which a service reaches another part's port. */
 export type PortOf = (from: ServiceName, port: number) => number;
@@ -188,7 +205,7 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     ...toStoreVariables(service, settings),
     ...toCalleeVariables(service, settings),
     ...OWN_VARIABLES[service]?.(settings),
-    ...serviceSettings[service],
+    ...toVariables(serviceSettings[service]),
   }));
 }
 

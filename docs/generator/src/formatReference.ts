@@ -8,15 +8,21 @@ const UNITS: [RegExp, string][] = [
   [/_PER_MINUTE$/, 'a minute'],
 ];
 
-/** The settings as Markdown: a table for all services, then one for each. */
+/** The settings as Markdown: a table for all services, then one for each, and one of its limits. */
 export function formatSettings(services: ServiceSettings[]): string {
   return services
     .filter(({ settings }) => settings.length > 0)
-    .map(({ service, settings }) => {
-      const rows = settings.map((setting) => [`\`${setting.name}\``, toFallback(setting), toEffect(setting)]);
-      return `### ${service ?? 'Every service'}\n\n${formatRows(['variable', 'default', 'effect'], rows)}`;
-    })
+    .flatMap(({ service, settings, limits }) => [
+      `### ${service ?? 'Every service'}`,
+      formatSettingRows('variable', settings),
+      ...(limits.length > 0 ? [formatSettingRows('entry of `LIMITS`', limits)] : []),
+    ])
     .join('\n\n');
+}
+
+function formatSettingRows(head: string, settings: Setting[]): string {
+  const rows = settings.map((setting) => [`\`${setting.name}\``, toFallback(setting), toEffect(setting)]);
+  return formatRows([head, 'default', 'effect'], rows);
 }
 
 /** The metrics as one Markdown table. */

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { regionConfig } from '@turnpike/config/commonConfig';
+import { limitsOf } from '@turnpike/config/limits';
 import { z } from 'zod';
 import { repositoryRoot } from './repositoryRoot.ts';
 
@@ -20,6 +21,8 @@ export interface ServiceSettings {
   /** Undefined: what every service reads. */
   service: string | undefined;
   settings: Setting[];
+  /** The entries of its `LIMITS`. */
+  limits: Setting[];
 }
 
 /** A docstring, and the variable that it stands above. */
@@ -31,17 +34,22 @@ export async function readSettings(): Promise<ServiceSettings[]> {
   const common = toSettings(regionConfig, commonSource, 'libs/config');
   const services = (await readdir(join(repositoryRoot, 'services'))).sort();
   const kept = await readFile(join(repositoryRoot, 'libs/object-store/src/objectStoreSettings.ts'), 'utf8');
-  const own = services.map(async (service) => ({ service, settings: await readOwnSettings(service, kept) }));
-  return [{ service: undefined, settings: common }, ...(await Promise.all(own))];
+  const own = services.map((service) => readOwnSettings(service, kept));
+  return [{ service: undefined, settings: common, limits: [] }, ...(await Promise.all(own))];
 }
 
 /** The variables of objects are a lib's, and stand among those of each service that keeps some. */
-async function readOwnSettings(service: string, sourceOfObjects: string): Promise<Setting[]> {
+async function readOwnSettings(service: string, sourceOfObjects: string): Promise<ServiceSettings> {
   const file = join(repositoryRoot, 'services', service, 'src/config.ts');
   const { configSchema }: { configSchema?: unknown } = await import(pathToFileURL(file).href);
   if (!(configSchema instanceof z.ZodObject)) throw new Error(`${file} exports no object schema as configSchema`);
   const own = Object.entries(configSchema.shape as z.ZodRawShape).filter(([name]) => !(name in regionConfig));
-  return toSettings(Object.fromEntries(own), (await readFile(file, 'utf8')) + sourceOfObjects, service);
+  const source = (await readFile(file, 'utf8')) + sourceOfObjects;
+  return {
+    service,
+    settings: toSettings(Object.fromEntries(own), source, service),
+    limits: toSettings(limitsOf(configSchema.shape), source, service),
+  };
 }
 
 function toSettings(shape: z.ZodRawShape, source: string, where: string): Setting[] {
@@ -55,7 +63,9 @@ function toSettings(shape: z.ZodRawShape, source: string, where: string): Settin
 
 function toFacts(type: z.ZodType): Pick<Setting, 'fallback' | 'choices'> {
   const unset = type.safeParse(undefined);
-  const fallback = unset.success ? toText(unset.data) : undefined;
+  // A prefault is the empty `LIMITS`, whose entries have defaults of their own.
+  const value = type instanceof z.ZodPrefault ? undefined : unset.data;
+  const fallback = unset.success ? toText(value) : undefined;
   const inner = type instanceof z.ZodDefault ? type.unwrap() : type;
   return { fallback, choices: inner instanceof z.ZodEnum ? inner.options.map(String) : [] };
 }

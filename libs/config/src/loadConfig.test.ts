@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { regionConfig } from './commonConfig.ts';
 import { generateSigningKey, toPublicKey } from './internalKeys.ts';
+import { countSchema, limitsSchema } from './limits.ts';
 import { ConfigError, loadConfig } from './loadConfig.ts';
 
 const schema = z.object(regionConfig);
@@ -22,6 +23,24 @@ it('reads a right environment, and ignores what is not its own', () => {
     INTERNAL_SIGNING_KEY: { issuer: 'us/edge', id: 'us/edge:k1' },
     INTERNAL_PUBLIC_KEYS: [{ id: 'us/edge:k1' }, { id: 'us/edge:k2' }],
   });
+});
+
+const limited = z.object({
+  LIMITS: limitsSchema({ WAIT_MS: countSchema.default(500), CALLS: countSchema.default(8) }),
+});
+
+it('reads limits from the one setting, each with its default', () => {
+  expect(loadConfig('edge', limited, {})).toMatchObject({ WAIT_MS: 500, CALLS: 8 });
+  expect(loadConfig('edge', limited, { LIMITS: '{"CALLS":2}' })).toMatchObject({ WAIT_MS: 500, CALLS: 2 });
+});
+
+it.each([
+  ['a number that is none', { LIMITS: '{"CALLS":"2"}' }, 'LIMITS.CALLS: must be a number'],
+  ['an unknown limit', { LIMITS: '{"CALL":2}' }, 'LIMITS: '],
+  ['no JSON', { LIMITS: 'CALLS=2' }, 'LIMITS: must be JSON'],
+  ['a limit that is a variable of its own', { CALLS: '2' }, 'CALLS: must be an entry of LIMITS'],
+])('refuses limits with %s', (_case, environment, line) => {
+  expect(() => loadConfig('edge', limited, environment)).toThrow(`\n  ${line}`);
 });
 
 it('names every wrong variable at once, and no value of any', () => {

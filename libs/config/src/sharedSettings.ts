@@ -29,7 +29,7 @@ export const redisUrlSchema = z
   .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be redis:// or rediss:// addresses' })));
 
 /** Size of a full spool, on every service that settles calls. */
-export const spoolMaxBytesSchema = z.coerce
+export const spoolMaxBytesSchema = z
   .number()
   .int()
   .min(16_777_216, 'must be at least 16777216: the spool is kept in files of 4 MiB')
@@ -45,7 +45,7 @@ export const keysPageUrlSchema = z.url({ protocol: /^https?$/, error: 'must be a
  * Look-ups that one key may make a second in one process, twice as many at once: one setting, on every service that answers
  * some. As many as media look-ups have.
  */
-export const lookUpsPerSecondSchema = z.coerce.number().int().positive().default(50);
+export const lookUpsPerSecondSchema = z.number().int().positive().default(50);
 
 /**
  * Number of places in which a store has to have the data that it acknowledges: `one` or `several`. One setting, on
@@ -53,7 +53,7 @@ export const lookUpsPerSecondSchema = z.coerce.number().int().positive().default
  */
 export const storeCopiesSchema = z.enum(['one', 'several']).default('several');
 
-const milliseconds = z.coerce.number().int().positive();
+const milliseconds = z.number().int().positive();
 
 /**
  * How long a call may take, ms, of a stream without its tokens. One setting each, on the router, which enforces it, and

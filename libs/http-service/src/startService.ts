@@ -1,5 +1,5 @@
 import type { commonConfig } from '@turnpike/config/commonConfig';
-import { ConfigError, loadConfig } from '@turnpike/config/loadConfig';
+import { ConfigError, type ConfigOf, loadConfig } from '@turnpike/config/loadConfig';
 import { regionSchema, type Scope } from '@turnpike/config/region';
 import type { ServiceName } from '@turnpike/config/services';
 import { createTokenIssuer, type InternalHeaders } from '@turnpike/internal-auth/internalToken';
@@ -31,10 +31,10 @@ export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>,
   /** Every variable that the service reads, `commonConfig` among them. */
   schema: Schema;
   /** Opens what the routes work with; each thing closes after the listeners, in reverse order. */
-  open: (base: ServiceBase<z.infer<Schema>>) => Promise<Opened>;
+  open: (base: ServiceBase<ConfigOf<Schema>>) => Promise<Opened>;
   routes: (opened: Opened) => ServiceRoutes;
   /** How long a service that is told to stop lets answers go on; 10 s where no answer is a stream. */
-  longestAnswerMs?: (config: z.infer<Schema>) => number;
+  longestAnswerMs?: (config: ConfigOf<Schema>) => number;
   /** Ends the answers that are still under way then. */
   cutAnswers?: (opened: Opened) => void;
 }

@@ -16,7 +16,7 @@ startService({
   schema: configSchema,
   async open({ config, log, telemetry, shutdown, internalHeaders, internalGuard }) {
     const { REGION: region, KEY_PEPPERS: peppers } = config;
-    const databases = openDatabases(config.DATABASE_URL, { verdictTimeoutMs: config.VERDICT_TIMEOUT_MS });
+    const databases = openDatabases(config.DATABASE_URL, { verdictTimeoutMs: config.AUTH_TIMEOUT_MS });
     shutdown.defer('postgres', () => databases.close());
     const router = createRouterClient({
       url: config.ROUTER_INTERNAL_URL,

@@ -1,4 +1,6 @@
 import { regionConfig } from '@turnpike/config/commonConfig';
+import { countSchema, limitsSchema } from '@turnpike/config/limits';
+import type { ConfigOf } from '@turnpike/config/loadConfig';
 import {
   databaseUrlSchema,
   keysPageUrlSchema,
@@ -7,8 +9,6 @@ import {
   serviceUrlSchema,
 } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
-
-const requestsPerMinute = z.coerce.number().int().positive();
 
 export const configSchema = z.object({
   ...regionConfig,
@@ -29,16 +29,19 @@ export const configSchema = z.object({
    * same name.
    */
   REDIS_URL: redisUrlSchema,
-  /** Model lists one client address may ask the region for. */
-  MODEL_LIST_PER_IP_PER_MINUTE: requestsPerMinute.default(120),
-  /** Model lists the region gives out in all. */
-  MODEL_LIST_PER_MINUTE: requestsPerMinute.default(6_000),
-  /**
-   * Model lists that one key may ask this process for a second, from however many addresses, twice as many at once; and keys
-   * not seen for 5 s that one client address may come with.
-   */
-  LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
   /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. If unset, no answer has a `doc_url`. */
   KEYS_PAGE_URL: keysPageUrlSchema,
+  /** JSON: other values for limits of the service. */
+  LIMITS: limitsSchema({
+    /** Model lists one client address may ask the region for. */
+    MODEL_LIST_PER_IP_PER_MINUTE: countSchema.default(120),
+    /** Model lists the region gives out in all. */
+    MODEL_LIST_PER_MINUTE: countSchema.default(6_000),
+    /**
+     * Model lists that one key may ask this process for a second, from however many addresses, twice as many at once; and keys
+     * not seen for 5 s that one client address may come with.
+     */
+    LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
+  }),
 });
-export type Config = z.infer<typeof configSchema>;
+export type Config = ConfigOf<typeof configSchema>;

@@ -55,7 +55,7 @@ it('migrates its database and says so in one line, and the second time that ther
 });
 
 it('does not start with a wrong environment, and names every variable', async () => {
-  const { code, output } = await start('main', { REGION: 'mars', MODEL_LIST_PER_MINUTE: '0' }).ended;
+  const { code, output } = await start('main', { REGION: 'mars', LIMITS: '{"MODEL_LIST_PER_MINUTE":0}' }).ended;
   expect(code).toBe(1);
   const named = [
     'REGION',
@@ -72,7 +72,7 @@ it('does not start with a wrong environment, and names every variable', async ()
     'ROUTER_INTERNAL_URL',
     'MEDIA_INTERNAL_URL',
     'REDIS_URL',
-    'MODEL_LIST_PER_MINUTE',
+    'LIMITS.MODEL_LIST_PER_MINUTE',
   ])
     expect(output).toContain(`  ${name}: `);
 });

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { loadConfig } from '@turnpike/config/loadConfig';
 import { toLongestCallMs, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { configSchema } from './config.ts';
@@ -26,8 +27,8 @@ const REQUIRED = {
 };
 
 it('waits for the router for as long as the variables let it that the router itself reads', () => {
-  const raised = { WHOLE_TIMEOUT_MS: '1200000', STREAM_TIMEOUT_MS: '900000', IMAGES_TIMEOUT_MS: '60000' };
-  const config = configSchema.parse({ ...REQUIRED, ...raised });
+  const raised = { WHOLE_TIMEOUT_MS: 1_200_000, STREAM_TIMEOUT_MS: 900_000, IMAGES_TIMEOUT_MS: 60_000 };
+  const config = loadConfig('edge', configSchema, { ...REQUIRED, LIMITS: JSON.stringify(raised) });
   expect(toLongestSilenceMs(config)).toBeGreaterThan(1_260_000);
   expect(toLongestCallMs(config)).toBeGreaterThan(1_260_000);
 });

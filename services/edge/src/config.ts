@@ -1,4 +1,6 @@
 import { portSchema, regionConfig } from '@turnpike/config/commonConfig';
+import { countSchema, limitsSchema } from '@turnpike/config/limits';
+import type { ConfigOf } from '@turnpike/config/loadConfig';
 import {
   browserOriginSchema,
   imagesTimeoutMsSchema,
@@ -44,21 +46,24 @@ export const configSchema = z.object({
    * do nothing else there, or one whose data may be lost. Of a Redis Cluster: some of its nodes, comma separated.
    */
   REDIS_URL: redisUrlSchema,
-  /** Flood limit per source IP (specification, Limits), over all edges. The API and the console host count apart. */
-  FLOOD_REQUESTS_PER_MINUTE: z.coerce.number().int().positive().default(6_000),
-  /** Requests that a source IP may send at once before the flood limit's pace holds. */
-  FLOOD_BURST: z.coerce.number().int().positive().default(1_000),
-  /** The longest fetch of a call's images; the router's variable of the same name. */
-  IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
-  /**
-   * The longest whole answer; the router's variable of the same name. The edge waits for the router as long as these allow
-   * it, and a little more.
-   */
-  WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
-  /** How long streams go on after the edge was told to stop; the router's variable of the same name. */
-  STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   /** The service's own name segment in `/v1/svc/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
+  /** JSON: other values for limits of the service. */
+  LIMITS: limitsSchema({
+    /** Flood limit per source IP, over all edges. The API and the console host count apart. */
+    FLOOD_REQUESTS_PER_MINUTE: countSchema.default(6_000),
+    /** Requests that a source IP may send at once before the flood limit's pace holds. */
+    FLOOD_BURST: countSchema.default(1_000),
+    /** The longest fetch of a call's images; the router's limit of the same name. */
+    IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
+    /**
+     * The longest whole answer; the router's limit of the same name. The edge waits for the router as long as these allow
+     * it, and a little more.
+     */
+    WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
+    /** How long streams go on after the edge was told to stop; the router's limit of the same name. */
+    STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
+  }),
 });
 
-export type Config = z.infer<typeof configSchema>;
+export type Config = ConfigOf<typeof configSchema>;

@@ -98,6 +98,6 @@ it.each(['API', 'console'])('a flood of the host of the %s takes nothing from th
       expect((await statuses(first, burst + 2)).slice(burst)).toEqual([429, 429]);
       expect(await statuses(second, burst)).not.toContain(429);
     },
-    { FLOOD_REQUESTS_PER_MINUTE: '1', FLOOD_BURST: String(burst) },
+    { LIMITS: JSON.stringify({ FLOOD_REQUESTS_PER_MINUTE: 1, FLOOD_BURST: burst }) },
   );
 });

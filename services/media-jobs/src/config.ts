@@ -1,4 +1,6 @@
 import { regionConfig } from '@turnpike/config/commonConfig';
+import { countSchema, limitsSchema } from '@turnpike/config/limits';
+import type { ConfigOf } from '@turnpike/config/loadConfig';
 import {
   databaseUrlSchema,
   imagesTimeoutMsSchema,
@@ -41,42 +43,45 @@ export const configSchema = z
     LEDGER_INTERNAL_URL: serviceUrlSchema,
     /** JSON file listing the region's media backends: `{"backends": [{"id", "url", "engine", "model", "slots"}]}`; read again when it changes. */
     MEDIA_BACKENDS_FILE: z.string().min(1),
-    /** Memory for the bodies of all calls under way; a call that finds no room is refused with 503. */
-    BODIES_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(134_217_728),
-    /** Disk for the uploads of all calls under way; a call that finds no room is refused with 503. */
-    UPLOADS_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(2_147_483_648),
-    /** Longest fetch of an image that a client names by its address: names, connections, redirects and bytes. */
-    IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
     /** Hosts that clients' images may be fetched from although their address is private or their port unusual: `host:port`, comma separated. */
     IMAGE_PRIVATE_HOSTS: z.string().default('').transform(parseHosts),
     /** Folder of uploads and of what is being converted, private to this process; emptied at its start. */
     UPLOAD_DIR: z.string().min(1),
     /** Folder of the spool: completion events wait here until the event log has acknowledged them. Each process has its own. */
     SPOOL_DIR: z.string().min(1),
-    /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
-    SPOOL_MAX_BYTES: spoolMaxBytesSchema,
     /** Kafka's brokers, comma separated; without them events go to the ledger's embedded event log. */
     KAFKA_BROKERS: kafkaBrokersSchema,
-    /** How long a hold outlives the last sign of life of the process that took it. Renewed at a quarter of it. */
-    LEASE_MS: milliseconds.default(60_000),
     /** Longest wait for auth's verdict on a key; past it the call is refused with 503. */
     AUTH_TIMEOUT_MS: milliseconds.default(500),
     /** Longest wait for the ledger's balances of a workspace that Redis has none of; past it the call is refused with 503. */
     LEDGER_TIMEOUT_MS: milliseconds.default(1_000),
     /** Longest wait for Redis to decide on a call; past it the call is refused with 503. */
     REDIS_TIMEOUT_MS: milliseconds.default(250),
-    /** Reads of jobs, contents and lists, and deletes, that one key may make a second in one process, twice as many at once. */
-    LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
-    /** Jobs of one key that are rendered at a time; the others of it wait, and let jobs of other keys pass. */
-    ACTIVE_JOBS_PER_KEY: z.coerce.number().int().positive().default(8),
-    /** Jobs of one model that one key may have waiting for their turn; a call that would make another one is refused with 429. */
-    QUEUED_JOBS_PER_KEY: z.coerce.number().int().positive().default(500),
-    /**
-     * Minutes of backends, in as many minutes and in one process, that one key may have for jobs which it cancels while they run; 10 s at
-     * least for each. A call that would make a job is refused with 429 beyond.
-     */
-    CANCELLED_MINUTES_PER_KEY: z.coerce.number().int().positive().default(30),
+    /** JSON: other values for limits of the service. */
+    LIMITS: limitsSchema({
+      /** Memory for the bodies of all calls under way; a call that finds no room is refused with 503. */
+      BODIES_MAX_BYTES: z.number().int().min(67_108_864).default(134_217_728),
+      /** Disk for the uploads of all calls under way; a call that finds no room is refused with 503. */
+      UPLOADS_MAX_BYTES: z.number().int().min(67_108_864).default(2_147_483_648),
+      /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
+      SPOOL_MAX_BYTES: spoolMaxBytesSchema,
+      /** Longest fetch of an image that a client names by its address: names, connections, redirects and bytes. */
+      IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
+      /** How long a hold outlives the last sign of life of the process that took it. Renewed at a quarter of it. */
+      LEASE_MS: countSchema.default(60_000),
+      /** Reads of jobs, contents and lists, and deletes, that one key may make a second in one process, twice as many at once. */
+      LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
+      /** Jobs of one key that are rendered at a time; the others of it wait, and let jobs of other keys pass. */
+      ACTIVE_JOBS_PER_KEY: countSchema.default(8),
+      /** Jobs of one model that one key may have waiting for their turn; a call that would make another one is refused with 429. */
+      QUEUED_JOBS_PER_KEY: countSchema.default(500),
+      /**
+       * Minutes of backends, in as many minutes and in one process, that one key may have for jobs which it cancels while they run; 10 s at
+       * least for each. A call that would make a job is refused with 429 beyond.
+       */
+      CANCELLED_MINUTES_PER_KEY: countSchema.default(30),
+    }),
   })
   .superRefine(checkObjectStore);
 
-export type Config = z.infer<typeof configSchema>;
+export type Config = ConfigOf<typeof configSchema>;

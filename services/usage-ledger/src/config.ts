@@ -1,4 +1,6 @@
 import { regionConfig } from '@turnpike/config/commonConfig';
+import { countSchema, limitsSchema } from '@turnpike/config/limits';
+import type { ConfigOf } from '@turnpike/config/loadConfig';
 import {
   databaseUrlSchema,
   kafkaBrokersSchema,
@@ -31,17 +33,20 @@ export const configSchema = z.object({
   CATALOG_INTERNAL_URL: serviceUrlSchema,
   /** Addresses of Kafka, comma separated. Without them the event log is the embedded one, kept in this service's database. */
   KAFKA_BROKERS: kafkaBrokersSchema,
-  /** Longest wait on Postgres for one usage look-up; past it the client gets 504. */
-  USAGE_QUERY_TIMEOUT_MS: z.coerce.number().int().positive().default(5_000),
-  /**
-   * Look-ups that one key may make a second in one process, twice as many at once; and keys not seen for 5 s that one client
-   * address may come with.
-   */
-  LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
   /** The path segment of the look-ups: `/v1/svc/usage/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
   /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. If unset, no answer has a `doc_url`. */
   KEYS_PAGE_URL: keysPageUrlSchema,
+  /** JSON: other values for limits of the service. */
+  LIMITS: limitsSchema({
+    /** Longest wait on Postgres for one usage look-up; past it the client gets 504. */
+    USAGE_QUERY_TIMEOUT_MS: countSchema.default(5_000),
+    /**
+     * Look-ups that one key may make a second in one process, twice as many at once; and keys not seen for 5 s that one client
+     * address may come with.
+     */
+    LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
+  }),
 });
 
-export type Config = z.infer<typeof configSchema>;
+export type Config = ConfigOf<typeof configSchema>;

@@ -40,22 +40,24 @@ beforeAll(async () => {
       open.delete(res);
     });
   });
-  const lookUps = { LOOK_UPS_PER_SECOND: String(LOOK_UPS_PER_SECOND) };
+  const lookUps = { LIMITS: { LOOK_UPS_PER_SECOND } };
   stack = await startTestStack({
     kafka: false,
     serviceSettings: {
       auth: lookUps,
       catalog: lookUps,
       'usage-ledger': lookUps,
-      'media-jobs': { LOOK_UPS_PER_SECOND: '50', QUEUED_JOBS_PER_KEY: String(QUEUED_JOBS) },
+      'media-jobs': { LIMITS: { LOOK_UPS_PER_SECOND: 50, QUEUED_JOBS_PER_KEY: QUEUED_JOBS } },
       'model-router': {
-        ENGINE_CALLS: String(ROOM / 2),
-        QUEUE_KEY_SHARE: String(WAITING / 1_000),
-        // What waits goes on doing so while a test looks, and nothing comes free by itself.
-        QUEUE_TIMEOUT_MS: '300000',
-        IMAGES_TIMEOUT_MS: '300000',
-        BODIES_MAX_BYTES: String(BODY_MEMORY_BYTES),
-        REFUSED_BODIES_BYTES_PER_SECOND: String(REFUSED_BYTES_PER_SECOND),
+        LIMITS: {
+          ENGINE_CALLS: ROOM / 2,
+          QUEUE_KEY_SHARE: WAITING / 1_000,
+          // What waits goes on doing so while a test looks, and nothing comes free by itself.
+          QUEUE_TIMEOUT_MS: 300_000,
+          IMAGES_TIMEOUT_MS: 300_000,
+          BODIES_MAX_BYTES: BODY_MEMORY_BYTES,
+          REFUSED_BODIES_BYTES_PER_SECOND: REFUSED_BYTES_PER_SECOND,
+        },
         IMAGE_PRIVATE_HOSTS: new URL(host.url).host,
       },
     },

@@ -25,7 +25,7 @@ beforeAll(async () => {
     catalogFile: catalog.served,
     serviceSettings: {
       catalog: { CATALOG_FILE: catalog.listed },
-      'media-jobs': { LOOK_UPS_PER_SECOND: String(LOOK_UPS_PER_SECOND) },
+      'media-jobs': { LIMITS: { LOOK_UPS_PER_SECOND } },
     },
   });
   await orderMediaBackends(stack, 'config', { body: { renderBaseMs: 5, msPerFrame: 0 } });

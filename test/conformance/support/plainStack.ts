@@ -3,7 +3,7 @@ import { startTestStack, type TestStack } from '../../support/startTestStack.ts'
 import { type Client, createClient } from './http.ts';
 
 /** The time that a call waits for a busy engine: a quarter of the default, as tests wait for its end. */
-const QUEUE_TIMEOUT_MS = '5000';
+const QUEUE_TIMEOUT_MS = 5_000;
 
 /** The one stack of all rows and client libraries that need no other; to start one takes longer than most of them. */
 export let stack: TestStack;
@@ -11,7 +11,7 @@ export let stack: TestStack;
 export let client: Client;
 
 beforeAll(async () => {
-  stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': { QUEUE_TIMEOUT_MS } } });
+  stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': { LIMITS: { QUEUE_TIMEOUT_MS } } } });
   client = createClient(stack.baseUrl, stack.apiKey);
 }, 120_000);
 afterAll(() => stack?.stop(), 60_000);

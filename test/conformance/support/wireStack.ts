@@ -7,10 +7,10 @@ export const FLOOD_BURST = 1_000;
 export const LISTS_PER_MINUTE = 120;
 
 const SETTINGS = {
-  edge: { FLOOD_BURST: String(FLOOD_BURST), FLOOD_REQUESTS_PER_MINUTE: '60' },
-  catalog: { MODEL_LIST_PER_IP_PER_MINUTE: String(LISTS_PER_MINUTE) },
+  edge: { LIMITS: { FLOOD_BURST, FLOOD_REQUESTS_PER_MINUTE: 60 } },
+  catalog: { LIMITS: { MODEL_LIST_PER_IP_PER_MINUTE: LISTS_PER_MINUTE } },
   // A refusal of the engine has its own status only before the headers go out, however busy the machine is.
-  'model-router': { HEADERS_AFTER_MS: '3000', KEEP_ALIVE_MS: '150', BETWEEN_EVENTS_TIMEOUT_MS: '3000' },
+  'model-router': { LIMITS: { HEADERS_AFTER_MS: 3_000, KEEP_ALIVE_MS: 150, BETWEEN_EVENTS_TIMEOUT_MS: 3_000 } },
 };
 
 /** The one stack of all rows of streams and of HTTP. */

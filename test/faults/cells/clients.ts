@@ -20,7 +20,10 @@ export const clients: CellTable = {
     holds:
       'slow ones end in an error event and are charged what had come, quick ones of any length end well; the engine is told to stop',
     eventLog: 'embedded',
-    serviceSettings: { edge: { STREAM_TIMEOUT_MS: '2000' }, 'model-router': { STREAM_TIMEOUT_MS: '2000' } },
+    serviceSettings: {
+      edge: { LIMITS: { STREAM_TIMEOUT_MS: 2_000 } },
+      'model-router': { LIMITS: { STREAM_TIMEOUT_MS: 2_000 } },
+    },
     async run(context) {
       const startedAt = Date.now();
       const calls = await context.startLoad({

@@ -153,7 +153,7 @@ export const media: CellTable = {
     breaks: 'jobs are looked at, deleted, come to their deadline and expire about when they are completed',
     holds: 'one of them wins: what was cancelled or was late costs nothing, what was completed is charged',
     eventLog: 'embedded',
-    serviceSettings: { 'media-jobs': { CANCELLED_MINUTES_PER_KEY: '100000' } },
+    serviceSettings: { 'media-jobs': { LIMITS: { CANCELLED_MINUTES_PER_KEY: 100_000 } } },
     run: meetEnds,
   },
 };

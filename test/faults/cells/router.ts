@@ -48,7 +48,10 @@ export const router: CellTable = {
     holds:
       'those end in an error event and are charged what had come; only calls that come while no router listens get 503',
     eventLog: 'embedded',
-    serviceSettings: { edge: { STREAM_TIMEOUT_MS: '2000' }, 'model-router': { STREAM_TIMEOUT_MS: '2000' } },
+    serviceSettings: {
+      edge: { LIMITS: { STREAM_TIMEOUT_MS: 2_000 } },
+      'model-router': { LIMITS: { STREAM_TIMEOUT_MS: 2_000 } },
+    },
     fault: end('model-router'),
     forMs: 100,
     times: 3,

@@ -5,6 +5,7 @@ import type { InternalService } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import { mergeSettings } from '@turnpike/local-stack/toServiceEnvironments';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { startRedisCluster, type TestRedisCluster } from '@turnpike/test-support/startRedisCluster';
 import { Cluster, Redis } from 'ioredis';
@@ -25,26 +26,25 @@ export const LEASE_MS = 5_000;
 
 /** Deadlines a cell can wait for, and limits no cell is about. */
 const SERVICE_SETTINGS = {
-  edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
-  auth: { VERDICT_TIMEOUT_MS: '2000' },
+  edge: { LIMITS: { FLOOD_REQUESTS_PER_MINUTE: 100_000_000, FLOOD_BURST: 100_000_000 } },
   'model-router': {
-    LEASE_MS: String(LEASE_MS),
-    SPOOL_MAX_BYTES: '16777216',
     // A machine that runs two stacks and their clients on two cores is no Redis or auth that is away.
     REDIS_TIMEOUT_MS: '1000',
     AUTH_TIMEOUT_MS: '2000',
-    FIRST_EVENT_TIMEOUT_MS: '6000',
-    BETWEEN_EVENTS_TIMEOUT_MS: '3000',
-    WHOLE_TIMEOUT_MS: '10000',
-    STREAM_TIMEOUT_MS: '30000',
+    LIMITS: {
+      LEASE_MS,
+      SPOOL_MAX_BYTES: 16_777_216,
+      FIRST_EVENT_TIMEOUT_MS: 6_000,
+      BETWEEN_EVENTS_TIMEOUT_MS: 3_000,
+      WHOLE_TIMEOUT_MS: 10_000,
+      STREAM_TIMEOUT_MS: 30_000,
+    },
   },
   'media-jobs': {
-    LEASE_MS: String(LEASE_MS),
     REDIS_TIMEOUT_MS: '1000',
     AUTH_TIMEOUT_MS: '2000',
     // No cell is about what one key may have under way, or ask.
-    ACTIVE_JOBS_PER_KEY: '100',
-    LOOK_UPS_PER_SECOND: '1000',
+    LIMITS: { LEASE_MS, ACTIVE_JOBS_PER_KEY: 100, LOOK_UPS_PER_SECOND: 1_000 },
   },
 } satisfies StackOptions['serviceSettings'];
 
@@ -122,8 +122,8 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
       catalogFile,
       observation: { LOG_LEVEL: 'info' },
       serviceSettings: mergeSettings(
-        serviceSettings,
-        cluster?.masters.map(({ url }) => url),
+        mergeSettings(SERVICE_SETTINGS, serviceSettings),
+        cluster ? { 'model-router': toRedis(cluster), 'media-jobs': toRedis(cluster) } : {},
       ),
       replicas,
       root: join(stateDir, CODE),
@@ -137,25 +137,7 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
   }
 }
 
-function mergeSettings(
-  own: NonNullable<StackOptions['serviceSettings']>,
-  redisUrls: string[] | undefined,
-): NonNullable<StackOptions['serviceSettings']> {
-  return {
-    ...own,
-    edge: { ...SERVICE_SETTINGS.edge, ...own.edge },
-    'model-router': {
-      ...SERVICE_SETTINGS['model-router'],
-      ...own['model-router'],
-      ...(redisUrls && { REDIS_URL: redisUrls.join(',') }),
-    },
-    'media-jobs': {
-      ...SERVICE_SETTINGS['media-jobs'],
-      ...own['media-jobs'],
-      ...(redisUrls && { REDIS_URL: redisUrls.join(',') }),
-    },
-  };
-}
+const toRedis = ({ masters }: TestRedisCluster) => ({ REDIS_URL: masters.map(({ url }) => url).join(',') });
 
 async function describe(
   running: RunningStack,
