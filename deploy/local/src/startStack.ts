@@ -10,13 +10,12 @@ import {
 import { buildDashboard } from '@turnpike/dashboard/buildDashboard';
 import { describeStack, type LaunchedRegion } from './describeStack.ts';
 import { countSimulated, planEngines } from './engines/planEngines.ts';
-import { findBusyPort } from './findBusyPort.ts';
+import { findBusyPort } from './findFreePorts.ts';
 import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } from './launchParts.ts';
 import { type ListedModel, listModels } from './listModels.ts';
 import { type LocalSecrets, loadLocalSecrets, toPublicKeys } from './localSecrets.ts';
 import { migrateDatabase } from './parts/migrateDatabase.ts';
-import { setLogsAside } from './process/setLogsAside.ts';
-import { type Part, type PartEnd, type Parts, startParts, toPartEndText } from './process/startParts.ts';
+import { type Part, type PartEnd, type Parts, setLogsAside, startParts, toPartEndText } from './process/startParts.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { linkStackFile, type StackDescription, type StackRegion, writeStackFile } from './stackFile.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { findBusyPort } from '../src/findBusyPort.ts';
+import { findBusyPort } from '../src/findFreePorts.ts';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
 import { listPorts, toStackPorts } from '../src/stackPorts.ts';
 import { aModelList, answering, type FakeEngine, startFakeEngine } from './fakeEngine.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { SERVICE_NAMES } from '@turnpike/config/services';
-import { findBusyPort } from '../src/findBusyPort.ts';
+import { findBusyPort } from '../src/findFreePorts.ts';
 import { loadLocalSecrets } from '../src/localSecrets.ts';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
 import { listPorts, toStackPorts } from '../src/stackPorts.ts';

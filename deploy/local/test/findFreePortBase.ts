@@ -1,4 +1,4 @@
-import { findBusyPort } from '../src/findBusyPort.ts';
+import { findBusyPort } from '../src/findFreePorts.ts';
 import { listPorts, toStackPorts } from '../src/stackPorts.ts';
 
 /** More than any catalog has. */

@@ -1,8 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { parseAllDocuments } from 'yaml';
-import { buildManifests } from '../src/buildManifests.ts';
 
 const TOOLS = process.env.TURNPIKE_TEST_MANIFEST_TOOLS;
 export const hasKustomize = TOOLS !== undefined;
@@ -44,7 +44,18 @@ export interface Rendered {
   [field: string]: unknown;
 }
 
-/** What kustomize makes of a folder below `k8s/`. Throws what it says where it cannot. */
+/** Returns the YAML that kustomize makes of a folder below `k8s/`. Throws its message if it fails. */
+export function buildManifests(kustomize: string, folder: string): string {
+  const { status, stdout, stderr, error } = spawnSync(kustomize, ['build', folder], {
+    cwd: join(repositoryRoot, 'k8s'),
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status !== 0) throw new Error(`kustomize build ${folder}: ${error?.message ?? stderr}`);
+  return stdout;
+}
+
+/** Returns the objects that kustomize makes of a folder below `k8s/`. Throws its message if it fails. */
 export const renderFolder = (folder: string): Rendered[] =>
   parseAllDocuments(buildManifests(join(TOOLS ?? '', 'kustomize'), folder)).map((document) => document.toJS());
 

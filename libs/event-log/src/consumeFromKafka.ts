@@ -7,10 +7,9 @@ import type { Consumer } from 'kafkajs';
 import { createKafkaClient, type KafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
 import { createLagMeter, type LagMeter } from './createLagMeter.ts';
 import { ensureTopic } from './ensureTopic.ts';
-import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
+import { BACKOFF, type ConsumeOptions, type EventLogConsumer, type ReaderLeases } from './eventLog.ts';
 import { type BatchReader, createBatchReader } from './kafkaBatchReader.ts';
 import { keepShare } from './keepShare.ts';
-import type { ReaderLeases } from './readerLeases.ts';
 
 export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {
   leases: ReaderLeases;

@@ -3,8 +3,13 @@ import { once } from 'node:events';
 import { pause } from '@turnpike/lifecycle/pause';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { EventRecord, StoredRecord } from './eventLog.ts';
-import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
+import {
+  BACKOFF,
+  type ConsumeOptions,
+  type EventLogConsumer,
+  type EventRecord,
+  type StoredRecord,
+} from './eventLog.ts';
 import { handleUntilDone } from './handleUntilDone.ts';
 
 /**

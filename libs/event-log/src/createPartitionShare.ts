@@ -1,4 +1,4 @@
-import type { Readership } from './readerLeases.ts';
+import type { Readership } from './eventLog.ts';
 
 /** Records may wait so long in a partition that is another reader's: then it is read here too, whoever has it. */
 const LEFT_TO_OTHERS_MS = 3_000;

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { LagMeter } from './createLagMeter.ts';
+import type { ReaderLeases } from './eventLog.ts';
 import type { BatchReader } from './kafkaBatchReader.ts';
-import type { ReaderLeases } from './readerLeases.ts';
 
 /** Well below the time that a lease runs, also where Kafka takes all the time that it has. */
 const RENEW_EVERY_MS = 1_000;

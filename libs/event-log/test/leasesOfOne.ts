@@ -1,4 +1,4 @@
-import type { ReaderLeases } from '../src/readerLeases.ts';
+import type { ReaderLeases } from '../src/eventLog.ts';
 
 const PARTITIONS = Array.from({ length: 12 }, (_, partition) => partition);
 

@@ -1,7 +1,6 @@
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import { LRUCache } from 'lru-cache';
-import { isInForce } from './expiry.ts';
-import { readSignedText, signText } from './signedText.ts';
+import { isInForce, readSignedText, signText } from './signedText.ts';
 
 /** Header in which the edge vouches for the address a call came from. */
 export const CLIENT_ADDRESS_HEADER = 'x-turnpike-client';

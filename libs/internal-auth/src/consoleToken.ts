@@ -1,8 +1,7 @@
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import { jwtVerify, SignJWT } from 'jose';
-import { isInForce } from './expiry.ts';
-import { readSignedText, signText } from './signedText.ts';
+import { isInForce, readSignedText, signText } from './signedText.ts';
 
 /** The service that signs console tokens, by the name that its keys bear. */
 const ISSUER = 'global/control-plane';

@@ -2,7 +2,7 @@ import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import { GLOBAL_SERVICES } from '@turnpike/config/services';
 import { jwtVerify, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
-import { CLOCK_SKEW_MS, isInForce, LIFETIME_MS } from './expiry.ts';
+import { CLOCK_SKEW_MS, isInForce, LIFETIME_MS } from './signedText.ts';
 
 /** Header that carries the token on every call between services. */
 export const INTERNAL_TOKEN_HEADER = 'x-turnpike-internal';

@@ -9,7 +9,7 @@ import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { LOOK_UP_CONNECTIONS, listRoutes } from './app.ts';
 import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
-import { createAnnounceCredit } from './credits/announceCredit.ts';
+import { createAnnounceCredit } from './credits/addCredit.ts';
 import { followCredits } from './credits/followCredits.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb, type Db } from './database/createDb.ts';

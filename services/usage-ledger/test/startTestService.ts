@@ -16,7 +16,7 @@ import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { LOOK_UP_CONNECTIONS, listRoutes } from '../src/app.ts';
 import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
-import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
+import { createAnnounceCredit } from '../src/credits/addCredit.ts';
 import { followCredits } from '../src/credits/followCredits.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { buildManifests } from '@turnpike/manifests/buildManifests';
+import { buildManifests } from '../../../deploy/manifests/test/renderManifests.ts';
 
 const SCOPES = ['us', 'eu', 'global'];
 const OVERLAYS = SCOPES.flatMap((scope) => [`overlays/${scope}`, `overlays/local/${scope}`]);

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { setLogsAside } from './setLogsAside.ts';
+import { setLogsAside } from './startParts.ts';
 
 let stateDir: string;
 let logDir: string;

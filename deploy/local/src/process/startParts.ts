@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackError } from '../stackError.ts';
 import { waitFor } from '../waitFor.ts';
@@ -227,5 +227,19 @@ async function readLogTail(logFile: string): Promise<string> {
     return lines.join('') === '' ? '  (its log is empty)' : lines.map((line) => `  ${line}`).join('\n');
   } finally {
     await file.close();
+  }
+}
+
+/**
+ * Makes room for the logs of a run: those of the run before move to `<logDir>-before`, where nothing older is kept. Who asks
+ * why a stack ended may well have started it again.
+ */
+export async function setLogsAside(logDir: string): Promise<void> {
+  const before = `${logDir}-before`;
+  await rm(before, { recursive: true, force: true });
+  try {
+    await rename(logDir, before);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }

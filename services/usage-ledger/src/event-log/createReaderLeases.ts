@@ -1,4 +1,4 @@
-import type { ReaderLeases } from '@turnpike/event-log/readerLeases';
+import type { ReaderLeases } from '@turnpike/event-log/eventLog';
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
