@@ -3,14 +3,14 @@ import type { Figure } from './figure.ts';
 
 /** One benchmark: a folder here, found by its name, with a `bench.ts` that exports `bench`. */
 export interface Bench {
-  /** What it measures, in one line. */
+  /** The measurement, in one line. */
   readonly measures: string;
   /**
    * Its figures say the same beside others, being of virtual time, or far from what is wanted. Where several such run they do so at the same
    * time.
    */
   readonly isUndisturbed?: boolean;
-  /** It runs only where it is named. */
+  /** True if the bench runs only by its name. */
   readonly isOnRequest?: boolean;
   /** Its parts by name, where it has some that run alone. */
   readonly parts?: readonly string[];

@@ -6,11 +6,11 @@ export class NoFigure extends Error {}
 /** One thing that was measured, and what it has to be. */
 export interface Figure {
   name: string;
-  /** What each round measured; one where there are no rounds. */
+  /** The measurement of each round; one if there are no rounds. */
   rounds: number[];
   /** Behind the number; nothing for a ratio. */
   unit?: string;
-  /** What is wanted, if anything. */
+  /** The target, if there is one. */
   atMost?: number;
   atLeast?: number;
   /** The same of the barest that does the work: Node pipes in place of the gateway, scripts that decide nothing. */

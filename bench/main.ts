@@ -26,7 +26,7 @@ the first time, when other gateways, nginx and Kafka are installed. The figures 
 const APART = 'BENCH_APART';
 const isApart = process.env[APART] !== undefined;
 
-/** What the caller got wrong, in one line. */
+/** A mistake in the command line, in one line. */
 class UsageError extends Error {}
 
 interface Choice {
@@ -38,7 +38,7 @@ interface LoadedChoice extends Choice {
   bench: Bench;
 }
 
-/** Of each bench; and of each step, by `bench/step`, of a bench as a whole by `all/bench`. */
+/** Results of each bench. Seconds are of each step (`bench/step`), and of a bench as a whole (`all/bench`). */
 interface Results {
   figures: Record<string, Figure[]>;
   seconds: Record<string, number>;
@@ -135,7 +135,7 @@ async function runApart(
   return figures;
 }
 
-/** Where the time went: a line for each bench with its parts, the longest first. */
+/** Formats the time of each bench with its parts, the longest first. */
 function formatSeconds(seconds: Record<string, number>): string {
   const all = Object.entries(seconds);
   const lines = all.flatMap(([name, ofBench]) => {

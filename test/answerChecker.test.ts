@@ -28,7 +28,7 @@ interface Told {
   body?: unknown;
 }
 
-/** What is told of an answer; by default the good answer to a look-up of the key. */
+/** Returns the problems of an answer; by default the good answer to a look-up of the key. */
 function problemsOf({
   method = 'GET',
   path = '/v1/svc/key',
@@ -126,7 +126,7 @@ const streamHeaders = {
   'x-accel-buffering': 'no',
 };
 
-/** What is told of a stream, whose bytes come one by one. */
+/** Returns the problems of a stream whose bytes come one by one. */
 function problemsOfStream(text: string): string[] {
   const head = { method: 'POST', path: '/v1/chat/completions', status: 200, headers: new Headers(streamHeaders) };
   const checker = createEventChecker(check(head).checkJson);
@@ -161,7 +161,7 @@ it.each([
   expect(problemsOfStream(text).join()).toContain(problem);
 });
 
-/** What is told of a stream of media. */
+/** Returns the problems of a stream of media. */
 function problemsOfMedia(path: string, ...events: unknown[]): string[] {
   const head = { method: 'POST', path, status: 200, headers: new Headers(streamHeaders) };
   const { checkJson, streamEnd } = check(head);

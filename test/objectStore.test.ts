@@ -22,7 +22,7 @@ import { accessTo, PATIENT, settingsOf } from './support/s3Access.ts';
 const MIB = 1024 * 1024;
 const LARGE_BYTES = 11 * MIB + 7;
 const OPTIONS = { contentType: 'video/mp4', maxBytes: 64 * MIB };
-/** Where it is to pass: so short that a store which is away is told of soon, and three attempts fit. */
+/** Timeouts for a test that waits for them: short enough for three attempts. */
 const HASTY = { ...PATIENT, timeoutMs: 3_000, idleTimeoutMs: 500 };
 const log = createLogger({ service: 'object-store-test', level: 'silent' });
 
@@ -33,7 +33,7 @@ const aKey = (): string => `faults/${++keys}/clip.mp4`;
 const openAt = (port: number, limits: Partial<typeof PATIENT> = {}): Promise<ObjectStore> =>
   openS3Store({ ...accessTo(s3, port), ...PATIENT, ...limits, log });
 
-/** What a promise is rejected with; never anything that names the store. */
+/** Returns the rejection of a promise. It never names the store. */
 async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   const error = await promise.then(
     () => Promise.reject(new Error('was not rejected')),
@@ -170,9 +170,9 @@ describeWithS3('a real S3 server', () => {
       ['resets', { resetOnAccept: true }, 'broken_off'],
     ])('that %s, fails everything in time', async (_, behaviour, reason) => {
       const key = aKey();
-      // What is told at once is not to be late on a machine that is busy.
+      // A deadline would be late on a busy machine, and the other reasons come at once.
       const asked = reason === 'deadline' ? hasty : store;
-      link.reset(); // what is kept open
+      link.reset(); // cuts open connections
       await link.become(behaviour);
       const startedAt = performance.now();
       const errors = await Promise.all(
@@ -201,7 +201,7 @@ describeWithS3('a real S3 server', () => {
       const key = aKey();
       async function* chunks(): AsyncGenerator<Buffer> {
         yield bytesOf(5 * MIB + 1);
-        // It is taken when the first part is stored.
+        // The store takes it when the first part is stored.
         yield bytesOf(5 * MIB);
         await link.become({ blackHole: true });
         yield bytesOf(5 * MIB);
@@ -220,7 +220,7 @@ describeWithS3('a real S3 server', () => {
       const bytes = bytesOf(LARGE_BYTES);
       async function* chunks(): AsyncGenerator<Buffer> {
         yield bytes.subarray(0, 5 * MIB + 1);
-        // It is taken when the first part is stored: a cut before that might leave an upload that nobody was told of.
+        // The store takes it when the first part is stored. A cut before that might leave an upload that no process knows.
         await link.become({ bytesPerSecond: MIB, sliceBytes: 100_000 });
         void cutSoon();
         yield bytes.subarray(5 * MIB + 1);

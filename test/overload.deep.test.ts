@@ -66,7 +66,7 @@ it('answers the one call of a key long before the flood of another that came fir
     code,
   }));
   const refused = answers.filter(({ status }) => status !== 200);
-  // By the router's own clock: this process may hear of many ends at once.
+  // The times are the router's own, because this process may hear of many ends at once.
   const { started_at: admittedAt, ended_at: endedAt } = await single.untilUsage(answer.headers);
   const rows = await Promise.all(
     answers.filter(({ status }) => status === 200).map(({ headers }) => flooder.untilUsage(headers)),

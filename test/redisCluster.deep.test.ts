@@ -88,7 +88,7 @@ const succeed = (call: OpenCall, chargeNanoUsd = CHARGE): Promise<boolean> =>
     usage: { promptTokens: 0, cachedPromptTokens: 0, completionTokens: Number(chargeNanoUsd / 400n) },
   });
 
-/** Of what the gate counts with of a workspace: what was spent, and what is pending. */
+/** Returns the gate's counters of a workspace: spend, and pending calls. */
 async function countedOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
   await until('all is recorded and absorbed', () => routers.every((each) => each.pending.isEmpty));
   const [router] = routers;

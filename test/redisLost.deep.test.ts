@@ -38,7 +38,7 @@ let redis: Redis;
 let folder: string;
 let routers: RouterAccounts[];
 let cutOff: Set<number>;
-/** What routers append to the event log lacks its first byte. */
+/** True if records that routers append to the event log lack their first byte. */
 let spoilt: boolean;
 /** Told of the routers that a gate opened without, as they were too late: what they hold is counted there once they have put it back. */
 let onFenced: (owners: string[]) => void;
@@ -127,7 +127,7 @@ async function loseRedis({ empty }: { empty: boolean }): Promise<void> {
 
 const sumOf = (amounts: bigint[]): bigint => amounts.reduce((sum, amount) => sum + amount, 0n);
 
-/** What Redis and the ledger say of a workspace once all is settled, sent and recorded. */
+/** Returns the sums of a workspace in Redis and in the ledger once all is settled, sent and recorded. */
 async function booksOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
   await until('all is settled and sent', async () => routers.every((each) => each.isQuiet()), 20_000);
   await until('all is recorded', async () => (await service.consumer.lag()) === 0n);
@@ -408,7 +408,7 @@ it('shows the operator, in order, what a recovery waits for, and what is left of
 
   // One sees the Redis that comes back; the other is cut off from the ledger, which it had told that it sees none.
   cutOff.add(1);
-  // It is waited for while it is heard: on a busy machine three seconds may pass before anybody sees that.
+  // The other router is waited for while it is heard. On a busy machine three seconds may pass before a router sees that.
   const hearOther = (heardAt: Date) =>
     ledger.db.router.updateMany({ where: { routerId: router(1).owner }, data: { heardAt } });
   expect((await hearOther(new Date(Date.now() + 3_600_000))).count).toBe(1);

@@ -10,7 +10,7 @@ import { readLogLines } from './support/readLogLines.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
-/** Has JSON mode, but no answers by a schema. */
+/** A model with JSON mode and without answers by a schema. */
 const MODEL_WITHOUT_SCHEMAS = 'deepseek-r1-0528';
 /** No other call of this file goes to it: what routers learn of engines and models begins anew. */
 const MODEL_OF_ONE_CONVERSATION = 'llama-3.1-8b-instruct';
@@ -56,7 +56,7 @@ const untilSample = (service: ServiceName, name: string, isRight: (value: number
     return isRight(value) ? value : undefined;
   });
 
-/** By how much each sample has grown since an earlier scrape. */
+/** Returns the growth of each sample since an earlier scrape. */
 async function growthSince(earlier: Map<string, number>, service: ServiceName): Promise<(name: string) => number> {
   const now = await scrape(service);
   return (name) => (now.get(name) ?? 0) - (earlier.get(name) ?? 0);

@@ -57,6 +57,6 @@ async function fill(run: (sql: string) => Promise<unknown>, rows: number): Promi
     SELECT workspace_id, max(seq), sum(counter_nano_usd) FROM posting GROUP BY 1`);
   await run(`INSERT INTO workspace_month_total
     SELECT workspace_id, date_trunc('month', started_at AT TIME ZONE 'UTC')::DATE, sum(charge_nano_usd) FROM usage_request GROUP BY 1, 2`);
-  // As autovacuum would have by then: index ranges are summed up, and the planner knows the sizes.
+  // Autovacuum would have run in the meantime: index ranges are summed up, and the planner knows the sizes.
   await run('VACUUM ANALYZE');
 }

@@ -37,7 +37,7 @@ const SCENARIOS: readonly Scenario[] = [
 const ROUNDS = 3;
 const LONG_ROUNDS = 7;
 
-/** What calls cost by each way, in processor time of each part, time and memory, against baselines on the same engine. */
+/** The cost of calls by each route: processor time of each part, time and memory, against baselines on the same engine. */
 export const bench: Bench = {
   measures: 'what a gateway adds to calls, against nginx, bare Node and other gateways in the same run',
   parts: SCENARIOS.map(({ name }) => name),

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 /** A process of the bench, which answers each message with one. */
 export interface Child<Order, Report> {
   pid: number;
-  /** What it said first. */
+  /** The program's first message. */
   hello: unknown;
   ask(order: Order): Promise<Report>;
   stop(): void;

@@ -10,7 +10,7 @@ export interface CostOptions {
   /** One that each of the target's keys sends, or requests as they are. */
   request: ClientRequest | string[];
   order: Omit<LoadOrder, 'port' | 'requests'>;
-  /** What every call has to be answered with; 200 where it is not given. */
+  /** The status that every call must have. Default: 200. */
   status?: number;
 }
 

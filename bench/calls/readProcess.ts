@@ -32,7 +32,7 @@ function ownMemoryOf(pid: number): number {
   }
 }
 
-/** Of all threads, by the scheduler's own count, which is finer than the ticks of `stat`. */
+/** Sums the time of all threads by the scheduler's own count, which is finer than the ticks of `stat`. */
 function ownTimeOf(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ServiceName } from '@turnpike/config/services';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
 
-/** Of services that were started again. */
+/** The latest process of each service that was started again. */
 const latest = new WeakMap<RunningStack, Map<ServiceName, number>>();
 
 /** Asks a service to end and waits until it has. */

@@ -3,7 +3,7 @@ import { NoFigure } from '../figure.ts';
 import { median } from '../median.ts';
 import type { Target } from './target.ts';
 
-/** What each round measured of each target. */
+/** The measurements of each round, by target. */
 export interface Rounds<T> {
   targets: Target[];
   /** Throws `NoFigure` where a round had none. */
@@ -65,15 +65,15 @@ function readIfThere(read: () => number[]): number[] | undefined {
   }
 }
 
-/** What one part of a target needed in each round. */
+/** Returns the need of one part of a target in each round. */
 export const partOf = (rounds: Rounds<Record<string, number>>, target: Target, part: string): number[] =>
   rounds.of(target).map((parts) => parts[part] ?? Number.NaN);
 
-/** What all parts of a target needed in each round. */
+/** Returns the need of all parts of a target in each round. */
 export const totalOf = (rounds: Rounds<Record<string, number>>, target: Target): number[] =>
   rounds.of(target).map(sumOf);
 
-/** What edge and router needed in each round, without what is behind them. */
+/** Returns the need of edge and router in each round, without the parts behind them. */
 export const edgeAndRouterOf = (rounds: Rounds<Record<string, number>>, edge: Target): number[] =>
   rounds.of(edge).map((parts) => (parts.edge ?? Number.NaN) + (parts.router ?? Number.NaN));
 

@@ -1,7 +1,7 @@
 import type { Figure } from '../figure.ts';
 import type { Targets } from './targets.ts';
 
-/** What is sent, and what is read of it. */
+/** A request, and how its response is read. */
 export interface Scenario {
   name: string;
   /** Whether other gateways are measured in it. */

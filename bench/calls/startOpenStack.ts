@@ -16,7 +16,7 @@ export interface OpenStack {
 }
 
 const PLENTY = 100_000_000;
-/** Of a key that no limit stops. */
+/** The limits of a key that no limit stops. */
 export const OPEN_LIMITS = { rpm: 1_000_000, tpm: 1_000_000_000 };
 
 /** Starts a stack in front of the raw engine. */

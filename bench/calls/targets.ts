@@ -16,7 +16,7 @@ import { OPEN_LIMITS, startOpenStack } from './startOpenStack.ts';
 import type { Target } from './target.ts';
 import { untilOpen } from './untilOpen.ts';
 
-/** What the bench runs against. */
+/** The targets of the bench. */
 export interface Targets extends Peers {
   engine: Child<EnginePlan, EngineReport>;
   load: Child<LoadOrder, LoadReport>;

@@ -7,9 +7,9 @@ const CONNECTIONS = 32;
 /** Some ten thousand calls and twenty thousand chunks: by then Node's compilers have done most of what they do. */
 const CALLS = 10_000;
 const MOST_SECONDS = 15;
-/** It is not compiled while it runs, and takes a hundred times as long. */
+/** LiteLLM is not compiled while it runs, and takes a hundred times as long. */
 const LITELLM_SECONDS = 2;
-/** Of each target, all targets at the same time; the first paced, the others all at once. */
+/** Streams for each target, all targets at the same time: the first paced, the others all at once. */
 const STREAMS = [
   { tokens: 100, everyMs: 20, each: 40 },
   { tokens: 1_000, everyMs: 0, each: 16 },
@@ -25,11 +25,11 @@ export async function warmUp(targets: Targets, progress: (text: string) => void)
     await sendWhole(targets, pipes, CALLS);
     if (litellm) await sendWhole(targets, litellm, CALLS, LITELLM_SECONDS);
   };
-  // It takes the longest.
+  // Portkey takes the longest.
   await Promise.all([portkey && sendWhole({ load: otherLoad }, portkey, CALLS), baselines()]);
   progress(`warming up ${edge.name}`);
   await sendWhole(targets, edge, CALLS);
-  // It is warm by now, but for its own listener.
+  // The router is warm by now, but for its own listener.
   await sendWhole(targets, router, CALLS / 10);
   progress('warming up with streams');
   const streamed = [nginxTwice, pipes, edge, ...(portkey ? [portkey] : [])];

@@ -1,6 +1,9 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** What the load generator asks for and the raw engine answers: made once, so that neither is in the way of what is measured. */
+/**
+ * The requests of the load generator and the responses of the raw engine. They are made once, so that the measurement does not
+ * include it.
+ */
 
 export const MODEL = 'bench-model';
 /** So many addresses of this machine that nobody else reaches; the first is 127.0.0.1. */
@@ -91,7 +94,7 @@ export function toEmbeddingsAnswer(): Buffer {
   });
 }
 
-/** What a client sends, but for who it is and where to. */
+/** A client's request without its key and target. */
 export interface ClientRequest {
   method: 'GET' | 'POST';
   path: string;

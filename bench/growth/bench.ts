@@ -41,7 +41,7 @@ export const bench: Bench = {
       isLong,
       progress,
       startStack: stacks.start,
-      // Whoever needs it tries again, and says what was wrong.
+      // A caller that needs the stack tries again, and reports the problem.
       startMeanwhile: async () => void (isWanted && (await stacks.start().catch(() => undefined))),
     };
     try {

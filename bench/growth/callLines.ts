@@ -2,7 +2,7 @@ import { sumOf } from '../calls/rounds.ts';
 import type { CallCosts } from './measureCalls.ts';
 import { DOES_NOT_BEND, type Line } from './plot.ts';
 
-/** What each round measured of each size. */
+/** The measurements of each round, by size. */
 export type Measured = Map<number, CallCosts[]>;
 
 /** Measures every size once a round, in one order and then in the other. */

@@ -11,7 +11,7 @@ export interface CurveContext {
   rounds: number;
   isLong: boolean;
   progress: (text: string) => void;
-  /** Has the stack that the curves share start, where it is wanted later and nothing is measured meanwhile. */
+  /** Starts the stack that the curves share, if a later curve needs it and no measurement runs meanwhile. */
   startMeanwhile(): Promise<void>;
   /**
    * A stack, over Kafka where that is said. With `isLong` no curve but this one has changed it; else those without Kafka share one, which

@@ -10,9 +10,9 @@ const RATE = 300;
 const SECONDS = 1;
 const CONNECTIONS = 32;
 const REST_SECONDS = 1;
-/** By then services do what they do at rest, after what went before. */
+/** Time until services are at rest after the previous work. */
 const BEFORE_REST_MS = 300;
-/** What calls leave behind is done when services do so much of a core more than at rest, or less. */
+/** Calls have no more after-effects if services need this share of a core more than at rest, or less. */
 const BEYOND_REST = 0.1;
 
 export interface CallsOptions {
@@ -20,10 +20,10 @@ export interface CallsOptions {
   requests: string[];
   /** The processes whose time counts, by what they are. */
   parts: Record<string, number>;
-  /** Where calls go, in turn; to the router where nothing is said. */
+  /** Ports that calls go to in turn. Default: the router. */
   ports?: number[];
   rate?: number;
-  /** What the parts do at rest, where it was read before at the same size. */
+  /** The need of the parts at rest, if it was read before at the same size. */
   atRest?: Record<string, number>;
   /** For how long that is read; longer where some of it comes round every few seconds. */
   restSeconds?: number;
@@ -38,7 +38,7 @@ export interface CallCosts {
   atRest: Record<string, number>;
 }
 
-/** What calls cost each part. Throws `NoFigure` where one failed or the bench itself was the bottleneck. */
+/** Measures the cost of calls for each part. Throws `NoFigure` if one failed or the bench itself was the bottleneck. */
 export async function measureCalls(
   { load, engine, ports: own }: GrowthStack,
   { requests, parts, ports = [own.router], rate = RATE, atRest: known, restSeconds }: CallsOptions,

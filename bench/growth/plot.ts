@@ -1,7 +1,7 @@
 import type { Figure } from '../figure.ts';
 import { divideRounds } from '../figure.ts';
 
-/** What was measured of one size. */
+/** The measurement of one size. */
 export interface Point {
   size: number;
   /** One value of each round. */
@@ -12,18 +12,18 @@ export interface Line {
   name: string;
   unit: string;
   points: Point[];
-  /** What its last point may be of its first; nothing where it is not asked that it does not grow. */
+  /** Limit of the last point as a multiple of the first. If not given, growth is allowed. */
   atMost?: number;
 }
 
 /** Lines that share one axis of sizes. */
 export interface Plot {
-  /** What its files are called. */
+  /** The name of its files. */
   name: string;
   title: string;
-  /** What there is more and more of. */
+  /** The growing quantity. */
   along: string;
-  /** What the last point of each line may be, in its unit. */
+  /** Limit of each line's last point, in its unit. */
   mostAtLast?: number;
   lines: Line[];
 }

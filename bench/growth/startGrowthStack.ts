@@ -14,7 +14,7 @@ export interface GrowthStack extends OpenStack {
   enginePort: number;
   /** Folder of what the stack keeps. */
   stateDir: string;
-  /** What the catalog reads, and reads again when it changes. */
+  /** The file of the catalog. The catalog reads it again when it changes. */
   catalogFile: string;
   apiKeys: string[];
   ports: { edge: number; router: number };

@@ -7,7 +7,7 @@ import { callInstantMs, readUsageEvent } from '../../services/usage-ledger/src/l
 import { ensureUsagePartitions } from '../../services/usage-ledger/src/ledger/recordUsage.ts';
 import { silentLog, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 
-/** Where the time of recording went, in seconds. */
+/** Seconds of recording, by phase. */
 export interface Phases {
   reading: number;
   partitions: number;
@@ -43,7 +43,7 @@ export function createRecorder(db: TestLedger['db']) {
       fromOffset = nextOffset;
       recorded.push(records);
     },
-    /** Of what was recorded since it was last asked. The first two are measured again, apart from the rest. */
+    /** Returns the phases of all that was recorded since the last call. The first two are measured again, apart from the rest. */
     async takePhases(): Promise<Phases> {
       const batches = recorded.splice(0);
       const startedAt = performance.now();

@@ -1,7 +1,7 @@
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import type { Redis } from 'ioredis';
 
-/** What has to be known before a call is let in: whether it is new, whose Redis this is, what its key and workspace may do. */
+/** The reads before an admission: whether the call is new, whose Redis this is, and the limits of its key and workspace. */
 const ADMIT_READS = `
 redis.call('TIME')
 redis.call('EXISTS', KEYS[6])

@@ -12,7 +12,7 @@ const LONGEST_RECOVERY_S = 10;
 const MOST_OF_A_CORE = 0.05;
 const LONGEST_COMMAND_MS = 50;
 
-/** What the gate, settlement and recovery cost, on a real Redis and a real ledger (docs/redis-lost.md). */
+/** The cost of the gate, settlement and recovery, on a real Redis and a real ledger (docs/redis-lost.md). */
 export const bench: Bench = {
   measures:
     'Redis’ time for a call; with --long one large workspace beside a small one, and 100 routers that find Redis empty',

@@ -34,7 +34,7 @@ export interface ManyWorkspaces {
   /** Seconds from the moment an empty Redis answers. */
   gateS: number;
   recoveryS: number;
-  /** Of a core each: the routers and the ledger of this process; Redis; what Redis takes more while the sweeper walks. */
+  /** Shares of a core: the routers and the ledger of this process; Redis; and Redis' extra while the sweeper walks. */
   heartbeatsOfACore: number;
   heartbeatsOfRedis: number;
   sweepOfRedis: number;
@@ -115,7 +115,7 @@ interface Region {
 const allOpen = (routers: RouterAccounts[]): Promise<unknown> =>
   until('all routers to admit', () => routers.every((each) => each.isOpen()), 60_000);
 
-/** Has every active workspace let its calls in, each through other routers. */
+/** Admits the calls of every active workspace, each through other routers. */
 async function openCalls({ ledger, routers, progress }: Region): Promise<KeyRecord[]> {
   progress('opening calls');
   const keys = Array.from({ length: ACTIVE }, () => aKeyRecord());
@@ -133,7 +133,7 @@ async function admitEach(routers: RouterAccounts[], keys: KeyRecord[], nth: numb
     await Promise.all(
       some.map(async ([index, key]) => {
         const router = routers[(index * 7 + nth * 13) % ROUTERS];
-        // As a client does that gets 503.
+        // Retries, like a client that gets 503.
         await until('a call to be let in', async () => (await router?.admit(key, HOLD)) !== undefined, 60_000);
       }),
     );
@@ -171,7 +171,7 @@ async function fillDormant(redis: Redis): Promise<void> {
     await redis.eval(FILL, 0, first, Math.min(first + step, WORKSPACES - ACTIVE) - 1, mark);
 }
 
-/** What Redis and this process take of a core for a while. A sweeper walks without an end where there are a million workspaces. */
+/** Measures Redis and this process as shares of a core. A sweeper walks without an end if there are a million workspaces. */
 async function observe(redis: Redis): Promise<{ redis: number; here: number }> {
   const before = { redis: await secondsOf(redis), here: process.cpuUsage() };
   await new Promise((resolve) => setTimeout(resolve, OBSERVED_MS));

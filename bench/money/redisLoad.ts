@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** Of the commands since the slow log was last emptied, how long the longest took of Redis' one thread. */
+/** Returns the longest hold of Redis' one thread by a command since the slow log was last emptied. */
 export async function longestCommandMs(redis: Redis): Promise<number> {
   const entries = (await redis.slowlog('GET', '1000')) as [id: number, at: number, us: number, ...unknown[]][];
   return Math.max(0, ...entries.map(([, , us]) => us)) / 1_000;

@@ -23,7 +23,7 @@ const HOLD = 1_000_000n;
 /** Microseconds a call. */
 interface RedisTime {
   bareUs: number;
-  /** Of bare scripts that read what has to be known, too. */
+  /** Time of bare scripts with only the necessary reads. */
   readingUs: number;
   callUs: number;
   admitUs: number;
@@ -31,7 +31,7 @@ interface RedisTime {
   absorbUs: number;
 }
 
-/** Of each round. */
+/** The times of each round. */
 export type RedisTimes = Record<keyof RedisTime, number[]>;
 
 /**

@@ -10,7 +10,7 @@ const PATIENCE_MS = 10_000;
 const RATES = [16, 20, 24];
 const LONG_RATES = [12, 14, 16, 18, 20, 22, 24];
 const OVERLOAD = 3;
-/** Of the key that floods, where there is one; the others together send less than the engines can do. */
+/** Load of the flooding key, if there is one. The others together send less than the engines can do. */
 const FLOOD = 2.6;
 const WARM_UP_MS = 20_000;
 const MEASURED_MS = 30_000;
@@ -101,7 +101,7 @@ export const bench: Bench = {
   },
 };
 
-/** What is read of a run that is measured until then. */
+/** Reads of a run that is measured until then. */
 function readersUntil(endMs: number) {
   /** Calls that ended while it was measured, and whose answer had begun before the client was gone. */
   const inTime = (outcomes: readonly Outcome[]): Outcome[] =>

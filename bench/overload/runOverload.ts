@@ -15,7 +15,7 @@ const ENGINES = 2;
 const REPORT_MS = 2_000;
 const MODEL = 'model';
 const MAX_OUTPUT_TOKENS = 2_048;
-/** As the router's settings are unless somebody changes them. */
+/** The router's limits by default. */
 const LIMITS = {
   maxCalls: 1_000,
   maxBytes: 134_217_728,
@@ -25,11 +25,11 @@ const LIMITS = {
   expectedWaitMs: 3_000,
 };
 
-/** What became of a call: times from its arrival, ms, of what did happen. */
+/** The outcome of a call: times from its arrival, ms, of each thing that happened. */
 export interface Outcome extends Arrival {
   firstTokenMs?: number;
   wholeMs?: number;
-  /** It was turned away. */
+  /** The call was refused. */
   shedMs?: number;
 }
 
@@ -89,7 +89,7 @@ class OverloadRun {
         next += 1;
         this.#arrive(arrival);
       } else due.run(untilMs);
-      // Whoever has a turn now takes it.
+      // A call whose turn has come takes it now.
       await setImmediate();
     }
   }

@@ -13,7 +13,7 @@ const MAX_FIRST_TOKEN_MS = 750;
 const EASY = 0.6;
 /** Part of it at which calls wait here and there. */
 const HARD = 0.75;
-/** What is left of it where that is not so. */
+/** The factor that is left otherwise. */
 const EASIER = 0.9;
 const SLOW_FACTOR = 10;
 /** When an engine turns slow, as part of the workload's duration. */

@@ -11,8 +11,8 @@ const OTHER_PROMPTS = 400;
 const ROUNDS = 6_000;
 
 /**
- * What one decision costs for a prompt of 100 KB and 16 engines, in µs, beside one SHA-256 of such a prompt: the middle of many
- * each, on a busy machine as well.
+ * Measures one decision for a prompt of 100 KB and 16 engines, in µs, beside one SHA-256 of such a prompt. Each is the middle of
+ * many, so that a busy machine does not matter.
  */
 export function measureDecision(): { prepareUs: number; placeUs: number; sha256Us: number } {
   const placer = new Placer();

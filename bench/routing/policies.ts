@@ -93,7 +93,7 @@ function toRouters(nowMs: () => number, count: number): Policy {
     for (;;) {
       const due = routers.reduce((first, router) => (router.tellsAtMs < first.tellsAtMs ? router : first));
       if (due.tellsAtMs > nowMs()) return;
-      // Where nothing has happened for longer than the pause, nothing is told before now.
+      // After a pause without news, nothing is published before now.
       const { pauseMs } = due.news;
       due.tellsAtMs = Math.max(due.tellsAtMs, nowMs() - pauseMs) + pauseMs;
       const text = due.news.tell();

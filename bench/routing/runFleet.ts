@@ -9,7 +9,7 @@ const MIN_CALLS_LOST = 3;
 /** The router asks engines this often how many requests they have. */
 const REPORT_MS = 2_000;
 
-/** What a run came to. */
+/** The result of a run. */
 export interface RunResult {
   /** Times to first token of the measured calls, ms, shortest first. */
   firstTokenMs: number[];

@@ -27,11 +27,11 @@ const CONFIG = {
 };
 
 const BLOCK_TOKENS = 16;
-/** As the router's settings are unless somebody changes them. */
+/** The router's limits by default. */
 const ROOM = { calls: 256, tokens: 262_144 };
 const OUTPUT_TOKEN_WEIGHT = 4;
 
-/** What an engine needs to know of a call. */
+/** The fields of a call that an engine needs. */
 type EngineCall = Pick<Call, 'cacheSalt' | 'promptTokens' | 'promptBlocks' | 'answer'>;
 
 export interface SlowDown {
@@ -39,7 +39,7 @@ export interface SlowDown {
   what?: 'all' | 'steps';
 }
 
-/** What is heard of a call that an engine has. */
+/** Callbacks for a call that an engine has. */
 export interface CallListener {
   onFirstToken(): void;
   onEnd(counted: { cachedTokens: number; completionTokens: number }): void;

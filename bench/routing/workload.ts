@@ -6,7 +6,7 @@ import { hashPrefix, renderPrefix } from '../../services/model-router/src/engine
 import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
 import { seededRandom } from '../seededRandom.ts';
 
-/** What the workload is made of. Tokens and numbers are ranges, evenly spread. */
+/** The parameters of the workload. Tokens and numbers are ranges, evenly spread. */
 const TENANTS = 40;
 /** The n-th tenant has 1/n of the chats of the first. */
 const ZIPF_EXPONENT = 1;

@@ -10,7 +10,7 @@ type Format = (typeof FORMATS)[number];
 /** Spoken in three pieces of half a second. */
 const INPUT = 'The quick brown fox.';
 const PIECES = 3;
-/** What an engine takes to its first piece. Kokoro's own documentation speaks of 300 ms on a graphics card. */
+/** Time of an engine to its first piece. Kokoro's own documentation names 300 ms on a graphics card. */
 const FIRST_PIECE_MS = 100;
 const WARM_UP_ROUNDS = 2;
 const ROUNDS = 5;

@@ -25,7 +25,7 @@ const SECONDS = 60;
 /** Five minutes are 10 MB. */
 const LARGE_SECONDS = 300;
 const LOOK_MS = 10;
-/** By the clock, one at a time: the backend has one slot. */
+/** At a fixed rate, one at a time: the backend has one slot. */
 const order = { kind: 'open', connections: 1, seconds: 1.5, rate: 2, withinMs: 0 } as const;
 const one = { kind: 'once', connections: 1, seconds: 0, rate: 0, withinMs: 0 } as const;
 
@@ -38,7 +38,10 @@ interface Uploads {
   edge: Target;
 }
 
-/** What an uploaded recording costs edge and media-jobs, which decode it to know its seconds, beside what only takes or passes it; and memory. */
+/**
+ * The cost of an uploaded recording for edge and media-jobs, which decode it to know its seconds, and memory. The baselines only
+ * take it or pass it on.
+ */
 export async function measureUpload(
   running: RunningStack,
   { dir, isLong, progress }: { dir: string; isLong: boolean; progress: (text: string) => void },

@@ -20,7 +20,7 @@ const LOCK_POLL_MS = 200;
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const bin = join(root, 'node_modules', '.bin');
 const stampFile = join(root, 'node_modules', '.turnpike-installed');
-/** As it was at the start: an installation gives the parent time to end. */
+/** The parent at the start, because an installation gives the parent time to end. */
 const { ppid } = process;
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
 
@@ -105,7 +105,7 @@ async function ensureDependencies() {
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return false;
   await step('Installing the dependencies (the first time takes a minute)', () =>
     run('npx', ['--yes', PNPM, 'install', '--frozen-lockfile', '--reporter=append-only'], {
-      // Where there is no terminal, pnpm would refuse to replace a node_modules that another version left.
+      // Without a terminal, pnpm would refuse to replace a node_modules of another version.
       extraEnv: { CI: 'true' },
       explain: explainInstall,
     }),

@@ -23,12 +23,12 @@ const LOOK_MS = 25;
 /** Collects the garbage of a process every 200 ms. */
 const COLLECTS_GARBAGE = '--expose-gc --import data:text/javascript,setInterval(gc,200).unref()';
 const USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
-/** As many levels or values as fit into one event. */
+/** Levels or values that fill one event. */
 const DEEP = '['.repeat(2 * MIB - 100) + ']'.repeat(2 * MIB - 100);
 const WIDE = `[${'[],'.repeat(1.3 * MIB)}[]]`;
 const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
-/** What is sent again and again into an event that never ends, by its name in the prompt. */
+/** Pieces of an event that never ends, by their name in the prompt. */
 const FLOODS: Record<string, string> = {
   'empty data lines': 'data:\n',
   'data lines of a byte': 'data: x\n',

@@ -58,7 +58,7 @@ afterAll(async () => {
   await engine?.stop();
 }, 60_000);
 
-/** As many of each family, drawn from the seed; all of a family that has no more. */
+/** Draws this many of each family by the seed, or all of a smaller family. */
 function drawBodies(wanted: number): HostileBody[] {
   const { share } = createRandom(Number(seed));
   const families = new Map(FAMILIES.map((family): [string, HostileBody[]] => [family, []]));
@@ -169,7 +169,7 @@ describe('hostile bodies', () => {
         return status === 200 || isRefusal ? [] : [{ status, param, about: body.about, text: body.write() }];
       });
       expect(odd.slice(0, 20)).toEqual([]);
-      // Where all were refused for something else, little would be proven.
+      // A run in which all were refused for other reasons would prove little.
       expect(outcomes.filter(({ status }) => status === 200).length).toBeGreaterThan(bodies.length / 50);
     },
     TIMEOUT_MS,

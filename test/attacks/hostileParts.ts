@@ -14,7 +14,7 @@ import { findJudgement, judgedKeysOf } from './engine-models/judgedKeys.ts';
 export interface HostileBody {
   family: Family;
   operation: RequestOperation;
-  /** What was done to a good body, and where. */
+  /** The change to a good body, and its place. */
   about: string;
   write(): string;
 }
@@ -162,7 +162,7 @@ const VOCABULARY = [
   'x_unknown',
 ].sort();
 
-/** What makes a good part one that another class has to take, beside the foreign key. */
+/** Changes that turn a good part into one of another class, beside the foreign key. */
 const SPOILERS: { name: string; spoil: (part: Record<string, unknown>) => object }[] = [
   { name: '', spoil: (part) => part },
   { name: 'uuid', spoil: (part) => ({ ...part, uuid: 'u' }) },
@@ -334,7 +334,7 @@ function* otherShapes(): Generator<HostileBody> {
   }
 }
 
-/** What hostile bodies are made of, untouched. */
+/** Returns the good bodies that hostile ones are made of. */
 export const goodBodies = (): HostileBody[] => [
   ...TARGETS.map(({ place, body }) => made('foreign key', body, place)),
   ...OPERATIONS.map((operation) => made('body key', GOOD[operation], operation, operation)),

@@ -13,7 +13,7 @@ const aSchema = fc.record({
   required: fc.array(aName, { maxLength: 3 }),
 });
 const anImage = aName.map((comment) => `data:image/png;base64,${aPng({ comment }).toString('base64')}`);
-/** Of a key that is dropped: anything at all. */
+/** Any value, for a key that is dropped. */
 const anything = fc.jsonValue({ maxDepth: 2 });
 
 /** A value of a form, with images or without. */
@@ -103,7 +103,7 @@ export function aClientsChat(): fc.Arbitrary<object> {
   });
 }
 
-/** What an engine is to understand of a body, whether a client wrote it or the router. */
+/** Returns an engine's reading of a body, whether a client wrote it or the router. */
 export function toEngineMeaning(whole: object): object {
   const { model, max_tokens, cache_salt, messages, tools, tool_choice, response_format, ...rest } = whole as Record<
     string,
@@ -136,7 +136,10 @@ function formatOf(format: Format): object {
 const withoutNulls = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined));
 
-/** What is kept of an object, without nulls; an image's bare address as an object, a refusal as the text that engines make of it. */
+/**
+ * Returns the kept part of an object, without nulls. An image's bare address becomes an object, and a refusal the text that
+ * engines make of it.
+ */
 function ofPlace(place: string, value: unknown): object {
   if (place === 'image_url' && typeof value === 'string') return { url: value };
   const { keep } = clientKeys[place as Place];

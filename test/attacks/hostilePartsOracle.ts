@@ -3,9 +3,9 @@ import { engines, findModelKeysAt, findRawKeysAt, type RequestOperation } from '
 import { findJudgement, TOKENIZE_KEYS } from './engine-models/judgedKeys.ts';
 import { type Json, readJson } from './readJson.ts';
 
-/** What is wrong with a body that an engine was sent. */
+/** A fault of a body that an engine received. */
 export interface Intrusion {
-  /** Where: `messages[0].content[1].video_url`. */
+  /** The place: `messages[0].content[1].video_url`. */
   at: string;
   what: string;
   /** Whether an engine could read it as something that the gateway did not see; otherwise it only should not be there. */
@@ -27,7 +27,7 @@ const knownAt = new Map(
   ]),
 );
 
-/** What the members of a request's body are, of those the router checks or writes itself. */
+/** The forms of a body's members that the router checks or writes itself. */
 const BODY: Record<RequestOperation | 'tokenize', Record<string, Form>> = {
   chat: {
     messages: { is: 'list', place: 'message' },
@@ -47,7 +47,10 @@ const BODY: Record<RequestOperation | 'tokenize', Record<string, Form>> = {
 
 const TOOL_WORDS: Form = { is: 'text', words: ['none', 'auto', 'required'] };
 
-/** What of a body that an engine was sent is not as the gateway means it, by the engines' request models; empty if all is. */
+/**
+ * Finds the parts of an engine's request that the gateway does not mean so, by the engines' request models. Empty if there are
+ * none.
+ */
 export function findIntrusions(text: string, operation: RequestOperation | 'tokenize'): Intrusion[] {
   const body = readJson(text);
   const found: Intrusion[] = [];
@@ -74,7 +77,7 @@ const isText = (json: Json): boolean => typeof scalarOf(json) === 'string';
 const memberOf = (object: JsonObject, key: string): Json | undefined =>
   object.members.findLast((member) => member.key === key)?.value;
 
-/** What the router writes itself; whatever else is judged to be its own does not reach an engine at all. */
+/** Keys that the router writes itself. No other key that is judged to be its own reaches an engine. */
 const OURS: Record<string, (value: Json) => boolean> = {
   model: isText,
   max_tokens: (value) => typeof scalarOf(value) === 'number',

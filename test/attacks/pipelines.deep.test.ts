@@ -86,7 +86,7 @@ function toGiven({ status, headers, body }: Answer): string {
   return status === 200 && name !== undefined && body === stream.join('') ? name : `${status} ${body}`;
 }
 
-/** What is wrong with how a pipeline was answered, or undefined. */
+/** Returns the fault in the answers to a pipeline, or undefined. */
 async function findFault(pipeline: Pipeline): Promise<object | undefined> {
   const { index, items, writes } = pipeline;
   const due = items.slice(0, items.findIndex(({ isLast }) => isLast) + 1).map(toDue);

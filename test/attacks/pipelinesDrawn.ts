@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 /** One request of a pipeline, as it stands on the wire. */
 export interface Item {
-  /** What it is, for who reads a finding. */
+  /** The kind, for the reader of a finding. */
   what: string;
   text: string;
   /** The answer that is due; the name of a call that is served stands in its answer. */
@@ -48,7 +48,7 @@ const refused: fc.Arbitrary<Omit<Item, 'due'>> = fc
 /** How a call says that its connection closes, if it does. */
 const ending = fc.constantFrom('', '', '', '', '', '', 'Connection: close\r\n', 'HTTP/1.0');
 
-/** What the service behind does with a call, in its `User-Agent`: its name, events in a stream or 0, ms before each. */
+/** Orders for the service behind, in the call's `User-Agent`: its name, events in a stream or 0, ms before each. */
 const behaviour = fc.tuple(fc.constantFrom(0, 0, 1, 3), fc.constantFrom(0, 1, 4, 15));
 
 const call = fc

@@ -37,7 +37,7 @@ async function expectAllBilled(
   const rows = await Promise.all(calls.map((call) => account.untilUsage(headersOf(call))));
   const total = rows.reduce((sum, row) => sum + toNano(row.total_spend), 0n);
   for (const [index, row] of rows.entries()) {
-    const spentBefore = total - toNano(row.total_spend); // by the others, whose order does not matter
+    const spentBefore = total - toNano(row.total_spend); // the total minus the other calls, because their order does not matter
     await expectBilled(account, { headers: headersOf(calls[index]), model, usage: usages?.[index], spentBefore });
   }
 }
@@ -84,7 +84,7 @@ const cosine = (left: number[] = [], right: number[] = []): number => {
   return dot(left, right) / Math.sqrt(dot(left, left) * dot(right, right));
 };
 
-/** What is answered, and billed. */
+/** Steps of calls that are answered and billed. */
 export const answerSteps: Step[] = [
   {
     does: 'lists the models that can be called',

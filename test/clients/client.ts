@@ -23,9 +23,9 @@ export interface Client {
   };
   /** Does what it is told, with a key, and tells what it saw. */
   obey(order: Order, access: Access): Promise<Seen>;
-  /** What it cannot do at all. */
+  /** Skills that it does not have. */
   lacks?: Skill[];
-  /** What it does not let its user see. */
+  /** Fields that it does not show its user. */
   hides?: ('embeddingUsage' | 'suggestions')[];
   /** Does what takes long before a first order. */
   open?(): Promise<void>;

@@ -157,6 +157,6 @@ export const ERROR_CASES: ErrorCase[] = [
     says: 'unavailable',
     show: ({ links }, see) => links.during(toPart('catalog'), () => see({ order: { do: 'listModels' } })),
   },
-  // Of a busy model, in either of two ways.
+  // Two ways of a busy model.
   { row: '503', says: ' right now', show: simply(aChat({ text: '[[sim: fault=http_503]]' })) },
 ];

@@ -57,7 +57,7 @@ afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Has every client that can make the call see the error, at once. */
+/** Expects the error at every client that can make the call, all at once. */
 async function expectAllTold({ row, says, param }: ErrorCase, { order, access }: ErrorCall): Promise<void> {
   const able = clients.filter(({ lacks }) => !lacks?.includes(order.do));
   expect(able.length).toBeGreaterThan(0);

@@ -22,7 +22,7 @@ const aPicture = (fields: object = {}): Order => ({
 const untilSpent = ({ account }: StepContext, nanoUsd: bigint): Promise<unknown> =>
   until(`a spend of ${nanoUsd} nano-dollars`, async () => (await account.findSpend()) === nanoUsd);
 
-/** What clients do with images, clips and audio. */
+/** Steps of images, clips and audio. */
 export const mediaSteps: Step[] = [
   {
     does: 'gets images as bytes',

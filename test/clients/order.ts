@@ -8,7 +8,7 @@ export interface Message {
   imageUrl?: string;
 }
 
-/** What a client is told to do: plain data, so that it can be handed to another process as it is. */
+/** An order for a client: plain data, so that another process can read it. */
 export type Order =
   | { do: 'listModels' }
   | {
@@ -37,10 +37,10 @@ export type Order =
 /** A call that a client may lack, or a part of a call. */
 export type Skill = Order['do'] | 'base64' | 'image addresses' | 'clips' | 'subtitles';
 
-/** What the tool `forecast` says of any city. */
+/** The answer of the tool `forecast` for every city. */
 export const FORECAST = '{"rain":true,"note":"il pleut ☔ 雨"}';
 
-/** What an answer in JSON has to be, and what `forecast` is asked with. The Python clients have it in their own words. */
+/** The schema of answers in JSON, and of the arguments of `forecast`. The Python clients have a copy. */
 export const tripSchema = z.object({ city: z.string(), days: z.number().int().min(1).max(7) });
 
 const usageSchema = z.object({
@@ -50,7 +50,7 @@ const usageSchema = z.object({
   cache_read_input_tokens: z.number(),
 });
 
-/** What a client showed of one order; what it has no word for is absent. */
+/** A client's view of one order; parts that it cannot express are absent. */
 export const seenSchema = z.object({
   /** Every answer that reached the client, in order, seen below it: so a repeated call is seen too. */
   calls: z.array(z.object({ callId: z.string().nullable(), status: z.number() })),
@@ -60,12 +60,12 @@ export const seenSchema = z.object({
   pieces: z.number().optional(),
   reasoning: z.string().optional(),
   finishReason: z.string().optional(),
-  /** Of each call of the order. */
+  /** The usage of each call of the order. */
   usages: z.array(usageSchema).optional(),
   toolCalls: z.array(z.object({ name: z.string(), arguments: z.unknown() })).optional(),
   value: z.unknown().optional(),
   vectors: z.array(z.array(z.number())).optional(),
-  /** As base64, or as addresses. */
+  /** Images as base64, or as addresses. */
   images: z.array(z.string()).optional(),
   clip: z
     .object({

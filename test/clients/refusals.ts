@@ -20,7 +20,7 @@ const aChat = (text: string, fields: { model?: string; maxTokens?: number; strea
   ...fields,
 });
 
-/** What is refused and costs nothing; no client repeats what would fail again. */
+/** Steps of calls that are refused and cost nothing. No client repeats a call that would fail again. */
 export const refusalSteps: Step[] = [
   {
     does: 'takes a mistyped key for what it is',

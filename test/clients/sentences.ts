@@ -27,7 +27,7 @@ interface ErrorRow {
   /** Part of the sentence. */
   says: string;
   param?: string;
-  /** Of the account. */
+  /** A key of the account. */
   key?: NewKey;
   /** Makes another key for the client, or spoils the account's. */
   apiKeyOf?(context: StepContext): Promise<string>;

@@ -9,13 +9,13 @@ export interface StepContext {
   stack: TestStack;
   /** Whose key the client has; nobody else uses it. */
   account: Account;
-  /** Has the client do something, with that key and one retry unless it is told otherwise. */
+  /** Gives the client an order. By default it has that key and one retry. */
   ask(order: Order, access?: Partial<Access>): Promise<Seen>;
 }
 
 /** One thing that every client does and shows, in its own words. */
 export interface Step {
-  /** What is promised, as the end of a sentence that begins with the client's name. */
+  /** The promise, as the end of a sentence that begins with the client's name. */
   does: string;
   needs: Skill;
   key?: NewKey;

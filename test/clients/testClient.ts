@@ -9,7 +9,7 @@ import { sentenceSteps } from './sentences.ts';
 
 const STEPS = [...answerSteps, ...refusalSteps, ...sentenceSteps, ...mediaSteps];
 
-/** Has one client library live through every step that it can. */
+/** Runs one client library through every step that it can do. */
 export function testClient(client: Client, { isHere }: { isHere: boolean }): void {
   describe(client.name, () => {
     const run = isHere ? it : it.skip;

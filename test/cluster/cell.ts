@@ -5,7 +5,7 @@ import type { RegionStack } from './region/openRegion.ts';
 /** The books of a region, and the load that fills them. */
 export type RegionContext = CellContext<RegionStack>;
 
-/** What a cell works with. */
+/** The dependencies of a cell. */
 export interface Suite {
   seed: number;
   /** Says what is being done. */
@@ -24,9 +24,9 @@ export interface Suite {
 /** One thing that is tried on the running cluster. */
 export interface Cell {
   name: string;
-  /** What is done, in a line. */
+  /** The action, in a line. */
   does: string;
-  /** What must hold, in a line. */
+  /** The promise, in a line. */
   holds: string;
   run(suite: Suite): Promise<void>;
 }

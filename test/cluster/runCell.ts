@@ -10,14 +10,14 @@ import { openRegion, type RegionStack } from './region/openRegion.ts';
 
 export interface CellResult {
   name: string;
-  /** What was measured. */
+  /** The measurements. */
   notes: string[];
-  /** What was wrong; none where the cell passed. */
+  /** The problems; none if the cell passed. */
   problems: string[];
   tookMs: number;
 }
 
-/** What a load of a cell is told to be; its own loads have their own sizes. */
+/** Calls of a cell's load by default. */
 const CALLS = 1_000;
 
 /** Runs a cell, closes the books that it opened, and leaves every region ready. Never rejects. */
@@ -63,7 +63,7 @@ async function closeBooks(
   { context, note, problems }: { context: RegionContext; note: (line: string) => void; problems: ProblemList },
 ): Promise<void> {
   try {
-    context.stopLoads(); // where the cell ended in an error
+    context.stopLoads(); // the cell may have ended in an error
     await context.stack.untilReady();
     const { lost, doubled, difference, closedMs, problems: found } = await context.closeBooks();
     for (const problem of found) problems.add(`${region}: ${problem}`);

@@ -1,4 +1,4 @@
-/** What became of one row. */
+/** The outcome of one row. */
 export interface RowOutcome {
   id: string;
   holds: boolean;

@@ -161,7 +161,7 @@ export function testCanary({ kafka }: { kafka: boolean }): void {
     const cutCallId = cut.headers.get('x-router-call-id') ?? '';
     await readFirstEvent(cut);
     process.kill(stack.running.stack.regions.us.services['model-router'].pid, 'SIGKILL');
-    // Not its text: a body of which something was read has none.
+    // The text is not read, because a body that was partly read has none.
     await expect(Array.fromAsync(cut.body ?? [])).rejects.toThrow();
     await ended(chat(''), 503);
 
@@ -171,7 +171,7 @@ export function testCanary({ kafka }: { kafka: boolean }): void {
       secrets.flatMap((text) => (found.get(text) ?? ['not looked for']).map((place) => ({ text, place }))),
     ).toEqual([]);
 
-    // That nothing was found means something only because this search finds what is there.
+    // A search that finds nothing proves something only if it finds what is there.
     const folder = kafka ? 'data-kafka' : 'data-embedded';
     expectPlaces(found, callId, [
       /^traces$/,

@@ -123,7 +123,7 @@ export function testMainJob(): void {
     expect(error).toBeInstanceOf(OpenAI.AuthenticationError);
     expect(error).toMatchObject({ status: 401, type: 'authentication_error', code: 'invalid_api_key' });
 
-    // What the key pays next is all that it has paid.
+    // The key has no more to pay than it has paid.
     const { data, response } = await account.openai.chat.completions
       .create({ model: MODEL, messages: [{ role: 'user', content: 'hi [[sim: tokens=5]]' }] })
       .withResponse();
@@ -189,7 +189,7 @@ export function testMainJob(): void {
     expect(fields.max_usage_cost_usd).toBeGreaterThan(0.0001);
     expect(fields.affordable_output_tokens).toBeGreaterThan(0);
 
-    // What is said to be affordable is.
+    // The named amount is affordable.
     const answer = await account.openai.chat.completions.create({
       model: MODEL,
       messages: [{ role: 'user', content: 'hi' }],

@@ -4,9 +4,9 @@ import type { CallRecord } from './load/callRecord.ts';
 import type { FaultStackOptions } from './stack/startFaultStack.ts';
 
 interface CellFacts {
-  /** What is done to the stack, in a line. */
+  /** The fault, in a line. */
   breaks: string;
-  /** What must hold beside the books, in a line. */
+  /** The promise beside the books, in a line. */
   holds: string;
   /** Which event log the stack has. */
   eventLog: FaultStackOptions['eventLog'];
@@ -28,7 +28,7 @@ interface CellFacts {
 interface BrokenUnderLoad extends Breakage {
   /** How calls may end. */
   ends: AllowedOutcomes;
-  /** What else is asked of the calls. */
+  /** Further checks of the calls. */
   also?(context: CellContext, calls: readonly CallRecord[]): void;
 }
 
@@ -43,6 +43,6 @@ export type CellTable = Record<string, CellFacts & (BrokenUnderLoad | Script)>;
 /** One fault and what must hold while and after it. */
 export interface Cell extends CellFacts, Script {
   name: string;
-  /** What it belongs to: the part that is broken, or the race that is run. */
+  /** The group of the cell: the part that is broken, or the race that is run. */
   group: string;
 }

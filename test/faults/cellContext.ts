@@ -20,11 +20,11 @@ import type { FaultStack } from './stack/startFaultStack.ts';
 
 /** From repair to the first good answer, at most. */
 const RECOVERY_LIMIT_MS = 30_000;
-/** Of a call that asks whether the stack serves again. */
+/** Interval of calls that test whether the stack serves again. */
 const PROBE_INTERVAL_MS = 100;
 /** From a kill to the moment that is noted of it. */
 const NOTICED_WITHIN_MS = 500;
-/** What no row names is removed at a backend after two minutes, and it is looked for every minute. */
+/** A backend removes a record without a row after two minutes, and looks for such every minute. */
 const BACKENDS_EMPTY_WITHIN_MS = 200_000;
 const UPLOADS_GONE_WITHIN_MS = 150_000;
 const BOOKS_INTERVAL_MS = 300;
@@ -35,7 +35,7 @@ const BOOKS_PATIENCE_LEASES = 6;
 export type AllowedOutcomes = Partial<Record<Outcome, true | number>>;
 export type AllowedMediaOutcomes = Partial<Record<MediaOutcome, true | number>>;
 
-/** What a cell works with, and what it leaves behind to be judged. */
+/** The dependencies of a cell, and its results for the judgement. */
 export class CellContext<Stack extends BookedStack = FaultStack> {
   readonly stack: Stack;
   readonly random: Random;
@@ -43,13 +43,13 @@ export class CellContext<Stack extends BookedStack = FaultStack> {
   readonly calls: number;
   /** A workspace with plenty of credit and 20 keys. */
   readonly account: Account;
-  /** What the fault may do to the books; a cell says so where it may do anything. */
+  /** Differences in the books that the fault may cause. Default: none. */
   readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false, enginesBreak: false, goneWithPostgres: new Set() };
   /** From the last call's end until the books are whole, at most: two leases, and two seconds for the row to come. */
   booksWithinMs: number;
   /** From repair to the first good answer; undefined where nothing was repaired. */
   recoveryMs: number | undefined;
-  /** What was measured and is worth a line below the cell's. */
+  /** Measurements that are worth a line below the cell's. */
   readonly notes: string[] = [];
   readonly #accounts: Account[];
   readonly #loads: Load[] = [];

@@ -43,7 +43,7 @@ export class Lane {
     this.#options = options;
   }
 
-  /** What it is busy with, in a few words. */
+  /** Returns the current work, in a few words. */
   describe(): string {
     const sent = this.#context ? ` ${this.#context.sent} calls` : '';
     return `${this.#doing}${sent}`;
@@ -166,7 +166,7 @@ export class Lane {
     await stack.mend().catch(() => this.#stopStack());
   }
 
-  /** Has the books of the whole stack reconciled, if they are to be whole, and stops it. */
+  /** Reconciles the books of the whole stack, if they are to be whole, and stops it. */
   async #endStack(): Promise<void> {
     const { cells, signal, onReconciled } = this.#options;
     if (this.#stack && this.#isSound && !signal.aborted) {

@@ -65,7 +65,7 @@ interface Told {
   body?: unknown;
 }
 
-/** What is found in an answer to a case. */
+/** Returns the problems of an answer to a case. */
 async function problemsOf(
   { status = 400, headers = REFUSED_HEADERS, body = refusal('no') }: Told,
   sent: FuzzCase = aCase(),

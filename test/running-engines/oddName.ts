@@ -25,7 +25,7 @@ it.each([
   const listed = await get<{ id: string; context_length: number; pricing: Parameters<typeof priceOf>[1] }>(
     `/models/${ODD_ID}`,
   );
-  expect(listed?.context_length).toBe(8_192); // what is assumed where an engine states none
+  expect(listed?.context_length).toBe(8_192); // the default for an engine that states none
   const response = await fetch(`${stack.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },

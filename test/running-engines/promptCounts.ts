@@ -7,11 +7,11 @@ import { BYTES_PER_TOKEN, COUNTED_MODEL as MODEL, COUNTED_WINDOW as WINDOW } fro
 // Long prompts without a length: engines were asked to count each before the gate, also for keys that it then refused, so that
 // whoever had neither credit nor rate kept engines at work for nothing.
 
-/** Of a key at once, as the attack had them. */
+/** Calls of a key at once, as in the attack. */
 const CALLS = 20;
-/** By its bytes such a prompt is longer than the window; by its tokens it leaves room for an answer. */
+/** The prompt is longer than the window by its bytes, and leaves room for an answer by its tokens. */
 const PROMPT_BYTES = 520_000;
-/** What engines count in vain for one key, at once and again every minute. */
+/** Bytes that engines count in vain for one key, at once and again every minute. */
 const IN_VAIN_BYTES = 8 * 1_048_576;
 
 const takeCounted = () => Promise.all(counting.map((engine) => engine.takeCounted()));

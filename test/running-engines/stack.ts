@@ -4,7 +4,7 @@ import { type PlainEngine, startPlainEngine } from '../support/startPlainEngine.
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { type CountingEngine, startCountingEngine } from './startCountingEngine.ts';
 
-/** What a plain engine calls its model, and what the catalog makes of it. */
+/** The model's name at a plain engine, and its id in the catalog. */
 export const ODD_NAME = 'Org/Odd Model:1B';
 export const ODD_ID = 'odd-model-1b';
 export const PLAIN_MODEL = 'plain-model';

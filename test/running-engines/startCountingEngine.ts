@@ -6,7 +6,7 @@ export const COUNTED_MODEL = 'llama-3.3-70b-instruct';
 export const COUNTED_WINDOW = 131_072;
 export const BYTES_PER_TOKEN = 4;
 
-/** What an engine was sent: questions to be counted, and the bodies of chats. */
+/** Requests that an engine received: prompts to count, and the bodies of chats. */
 export interface Counted {
   prompts: number;
   bodies: { max_tokens: number }[];
@@ -14,7 +14,7 @@ export interface Counted {
 
 export interface CountingEngine {
   url: string;
-  /** What it was sent since this was asked last. */
+  /** Returns the requests since the last call. */
   takeCounted(): Promise<Counted>;
   stop(): Promise<void>;
 }

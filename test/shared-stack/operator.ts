@@ -18,7 +18,7 @@ async function done(...args: string[]) {
   return JSON.parse(stdout);
 }
 
-/** As `done`, for a command that changes something: it says on which stack and in which region. */
+/** Runs a command that changes something, like `done`. Its output names the stack and the region. */
 async function changed(...args: string[]) {
   const { written_to: writtenTo, ...document } = await done(...args);
   expect(writtenTo).toEqual({ stack: String(stack.running.stack.port_base), region: 'us' });

@@ -14,14 +14,16 @@ import { z } from 'zod';
 import { runTurnpike, runTurnpikeHere } from '../support/runTurnpike.ts';
 import { stack } from './stack.ts';
 
-// What "turnpike reconcile" and "turnpike dead-letters" say of a stack that runs.
+// Reports of "turnpike reconcile" and "turnpike dead-letters" on a running stack.
 
 const MODEL = 'llama-3.3-70b-instruct';
-/** Of the load under which books are checked: what two cores bear beside other tests. By hand: `CALLS_PER_SECOND=200`. */
+/**
+ * The rate of the load under which books are checked: enough for two cores beside other tests. By hand: `CALLS_PER_SECOND=200`.
+ */
 const CALLS_PER_SECOND = Number(process.env.CALLS_PER_SECOND ?? 40);
 const MOST_AT_ONCE = 64;
 
-/** As the command line names the stack. */
+/** The stack's name on the command line. */
 const port = () => stack.running.stack.port_base;
 let superuser: pg.Client;
 let redis: Redis;

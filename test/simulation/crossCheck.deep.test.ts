@@ -9,7 +9,7 @@ import { productScripts } from './redis/productScripts.ts';
 import { RedisData, type Reply } from './redis/redisData.ts';
 import { runScript } from './redis/runScript.ts';
 
-// What stands in for Redis does what it does.
+// Compares the stand-in for Redis with a real Redis.
 
 const SEQUENCES = 300;
 const STEPS = 25;
@@ -219,7 +219,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
       all.map((key, at) => [key, inOrder(dumped[at]?.[0] ?? 'none', readAll(data, key, dumped[at]?.[0]))]),
     ).toEqual(expected);
   }
-  // Whatever a script may answer has been answered.
+  // Every possible outcome of a script has occurred.
   for (const outcome of [
     'admit admitted',
     'admit insufficient',
@@ -269,7 +269,7 @@ function readAll(data: RedisData, key: string, kind = 'none'): string[] {
   return data.run('EXISTS', [key]) === 1 ? ['something'] : [];
 }
 
-/** What has no order is sorted. */
+/** Sorts values without an order. */
 function inOrder(kind: string, value: string[]): string[] {
   if (kind === 'set') return value.toSorted();
   if (kind !== 'hash') return value;

@@ -14,7 +14,7 @@ export async function expectTruth(
   expect(results).toHaveLength(count);
   const sum = (read: (result: SeedResult) => number): number =>
     results.reduce((total, result) => total + read(result), 0);
-  // What is not lived through proves nothing: calls were let in, calls were refused, and Redis was lost.
+  // A run without these events proves nothing: calls were admitted, calls were refused, and Redis was lost.
   expect(sum(({ letIn }) => letIn)).toBeGreaterThan(10 * count);
   expect(sum(({ calls, letIn }) => calls - letIn)).toBeGreaterThan(count);
   expect(sum(({ marks }) => marks)).toBeGreaterThan(1.3 * count);

@@ -25,7 +25,7 @@ export interface Mutation {
   leaseMs?: number;
   /** The longest call of every seed: one that outlasts its session where the change shows in what became of its hold. */
   longestCallMs?: number;
-  /** What breaks for good in every seed. */
+  /** The part that breaks for good in every seed. */
   breaks?: string;
   /** The first seed that notices it, where that takes many; the search begins there. */
   seed?: number;
@@ -47,7 +47,7 @@ const inScripts =
 
 const aWhile = (mostMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * mostMs));
 
-/** What may come late anyway comes later, so that a change shows in few seeds: one script of Redis. */
+/** Delays scripts of Redis that may come late anyway, so that a change shows in few seeds. */
 const withLate =
   (script: string, mostMs: number, mayBeLate = (_: RouterParts) => true): NonNullable<Mutation['router']> =>
   (parts) => {

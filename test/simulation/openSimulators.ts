@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { toPartEnvironment } from '@turnpike/local-stack/toPartEnvironment';
 import type { SeedResult } from './runSeed.ts';
 
-/** What a process is told to live through. */
+/** The task of a process. */
 export interface SeedTask {
   seed: number;
   mutation: string | undefined;

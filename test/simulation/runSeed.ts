@@ -14,10 +14,10 @@ import { enterWorld } from './world/currentWorld.ts';
 import { type CheckName, Violation } from './world/violation.ts';
 import { World } from './world/world.ts';
 
-/** What became of one seed. */
+/** The result of one seed. */
 export interface SeedResult {
   seed: number;
-  /** What must not have been and was; undefined for a good run. */
+  /** The violation; undefined for a good run. */
   violation: string | undefined;
   /** The check that noticed it. */
   check: CheckName | undefined;
@@ -114,7 +114,7 @@ async function live(stack: Stack, { faults: certain = [], breaks }: Partial<Muta
   if (random.chance(0.5)) haveHistory(stack);
   for (const workspaceId of WORKSPACES) await giveCredit(stack, workspaceId, 400_000n * BigInt(random.between(4, 14)));
   const few = random.chance(0.15) ? random.between(4, 6) : random.between(2, 3);
-  // Of two routers that see two Redises, nobody can say which is wrong.
+  // Two routers that see two Redises cannot tell which is wrong.
   const routers = breaksForGood ? Math.max(few, 3) : few;
   const apartMs = random.chance(0.5) ? CLOCKS_APART_MS : 0;
   for (let index = 0; index < routers; index += 1) stack.addRouter({ skewMs: random.between(0, apartMs) });
@@ -132,7 +132,7 @@ async function live(stack: Stack, { faults: certain = [], breaks }: Partial<Muta
   checkBooks(stack);
 }
 
-/** Has some faults of chance, and those that are certain. */
+/** Causes some faults of chance, and those that are certain. */
 async function haveFaults(
   stack: Stack,
   { certain, livesForMs }: { certain: string[]; livesForMs: number },
@@ -188,7 +188,7 @@ async function untilQuiet(stack: Stack): Promise<void> {
     if (workspaceIds.some((id) => redis.data.run('EXISTS', [`{${id}}:calls`]) !== 0)) return false;
     return (await replicas[0]?.ledger?.lag()) === 0n;
   };
-  // What is over has to stay so: a late event, or a sweep, may still be under way.
+  // A quiet state has to last, because a late event or a sweep may still be in progress.
   for (let quiet = 0; quiet < 3; ) {
     await world.sleep(400);
     quiet = (await isQuiet()) ? quiet + 1 : 0;
@@ -204,7 +204,7 @@ async function untilQuiet(stack: Stack): Promise<void> {
   }
 }
 
-/** Has the newest sums of every workspace and key taken over. False where Redis has lost them. */
+/** Loads the newest sums of every workspace and key. Returns false if Redis has lost them. */
 async function areAllLoaded({ world, machines, keys }: Stack): Promise<boolean> {
   const machine = machines.find(({ hasLeft }) => !hasLeft);
   const { router, process } = machine ?? {};

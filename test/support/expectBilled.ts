@@ -5,7 +5,7 @@ import { priceOf, toNano } from './priceOf.ts';
 
 const FREE_MODEL = 'smollm2-1.7b-instruct';
 
-/** What a client is told of a call's tokens; embeddings have no completion, and no cache. */
+/** A call's tokens as its client sees them. Embeddings have no completion, and no cache. */
 export interface SeenUsage {
   prompt_tokens: number;
   completion_tokens?: number;
@@ -14,11 +14,11 @@ export interface SeenUsage {
 }
 
 export interface BilledCall {
-  /** Of the answer. */
+  /** Headers of the answer. */
   headers: Headers;
   model: string;
   usage: SeenUsage | null | undefined;
-  /** What the key had spent before, in nano-dollars. */
+  /** The key's spend before, in nano-dollars. */
   spentBefore?: bigint;
 }
 

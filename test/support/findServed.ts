@@ -8,7 +8,7 @@ export interface ServedCall {
   completionTokens: number;
 }
 
-/** What the engine that served a call says of it; undefined as long as none has seen it. */
+/** Finds the record of a call at the engine that served it; undefined until an engine has it. */
 export async function findServed({ running }: TestStack, headers: Headers): Promise<ServedCall | undefined> {
   const callId = headers.get('x-router-call-id');
   const answers = running.stack.regions.us.simulator_admin_urls.map(async (admin) => {

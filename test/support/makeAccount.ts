@@ -6,7 +6,7 @@ import type { NewKey } from './operator.ts';
 import { toNano } from './priceOf.ts';
 import type { TestStack } from './startTestStack.ts';
 
-/** What `GET /v1/svc/usage/request/{request_id}` says of a call. */
+/** The body of `GET /v1/svc/usage/request/{request_id}`. */
 export interface UsageRecord {
   object: string;
   currency: string;
@@ -38,7 +38,7 @@ export interface Account {
   postUnread(path: string, body: object): Promise<IncomingMessage>;
   /** The row of the call that came with these headers, as soon as there is one. */
   untilUsage(headers: Headers | undefined): Promise<UsageRecord>;
-  /** What the key has spent, in nano-dollars, as soon as it is told. */
+  /** Returns the key's spend in nano-dollars, as soon as it is known. */
   findSpend(): Promise<bigint>;
 }
 

@@ -14,7 +14,7 @@ interface BackendLog {
   requests: { route: string | null; fields: Record<string, string> }[];
 }
 
-/** Has the simulated backends of a model, or of all, do something (the simulator's README, Admin port). */
+/** Sends an order to the simulated backends of one model, or of all (the simulator's README, Admin port). */
 export async function orderMediaBackends(
   { running }: TestStack,
   order: 'config' | 'faults' | 'pause' | 'resume' | 'port',
@@ -50,7 +50,7 @@ export async function whileBackendsFail<T>(
   return act().finally(() => orderMediaBackends(stack, 'faults', { model, method: 'DELETE' }));
 }
 
-/** What all simulated media backends of a stack have been asked and have done. */
+/** Reads the logs of all simulated media backends of a stack. */
 async function readLogs({ running }: TestStack): Promise<BackendLog[]> {
   const logs = running.stack.regions.us.media_backends.map(async ({ admin_url: admin }) => {
     const response = await fetch(`${admin}/admin/log`);

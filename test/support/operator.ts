@@ -20,7 +20,7 @@ export interface NewKey {
   expiresAt?: string;
 }
 
-/** What an operator does to keys, workspaces and models of a stack, through the services' internal interfaces. */
+/** Operations on keys, workspaces and models of a stack, through the services' internal interfaces. */
 export interface Operator {
   makeWorkspace(workspace?: NewWorkspace): Promise<string>;
   addCredit(workspaceId: string, usd: string): Promise<void>;

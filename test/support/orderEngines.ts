@@ -1,6 +1,8 @@
 import type { TestStack } from './startTestStack.ts';
 
-/** Has a stack's simulated engines hold all generation, while they go on to take calls, or go on as if no time had passed. */
+/**
+ * Pauses all generation of a stack's simulated engines, while they still accept calls, or resumes it as if no time had passed.
+ */
 export async function orderEngines({ running }: TestStack, order: 'pause' | 'resume'): Promise<void> {
   const orders = running.stack.regions.us.simulator_admin_urls.map(async (admin) => {
     const response = await fetch(`${admin}/admin/${order}`, { method: 'POST' });

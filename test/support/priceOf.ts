@@ -19,7 +19,7 @@ function toAtto(text: string): bigint {
   return BigInt(whole + fraction.padEnd(DIGITS, '0'));
 }
 
-/** What a call costs in nano-dollars by the prices that `GET /v1/models` shows: exact, rounded half-up once. */
+/** Returns the price of a call in nano-dollars by the prices of `GET /v1/models`: exact, rounded half-up once. */
 export function priceOf(counts: Counts, pricing: Pricing): bigint {
   const atto =
     BigInt(counts.prompt_tokens - counts.cached_tokens) * toAtto(pricing.prompt) +

@@ -11,7 +11,7 @@ export interface LogLine {
   route?: string;
 }
 
-/** What a service has logged since its start. Throws on a line that is not one JSON object. */
+/** Reads the log of a service since its start. Throws on a line that is not one JSON object. */
 export async function readLogLines(stateDir: string, service: string): Promise<LogLine[]> {
   const text = await readFile(join(stateDir, 'logs', `${service}.log`), 'utf8');
   // A line under way has no end yet.

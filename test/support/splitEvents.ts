@@ -1,4 +1,4 @@
-/** What the events of a stream carry: each is a `data:` line with a blank line after it. Throws on anything else. */
+/** Returns the data of a stream's events: each is a `data:` line with a blank line after it. Throws on anything else. */
 export function splitEvents(text: string): string[] {
   const events = text.split('\n\n');
   if (events.pop() !== '') throw new Error('the stream ends within an event');

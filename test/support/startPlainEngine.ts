@@ -9,11 +9,11 @@ export interface PlainEngine {
   stop(): Promise<void>;
 }
 
-/** What it says of an answer to a prompt that has this in it. */
+/** A prompt with this text gets a huge usage. */
 export const HUGE_COUNT = '[[a huge count]]';
 const HUGE_USAGE = { prompt_tokens: 2_000_000_000, completion_tokens: 2_000_000_000, total_tokens: 4_000_000_000 };
 
-/** What it says that every other answer used. */
+/** The usage of every other answer. */
 export const PLAIN_USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 
 /** A server that knows the least there is of the public chat API: one model, no stated window, whole answers alone. */

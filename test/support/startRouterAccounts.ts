@@ -18,7 +18,7 @@ import { createOpenCalls, type OpenCall } from '../../services/model-router/src/
 import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/money/call/toEvent.ts';
 import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
 
-/** What a router does with money, put together as its `main` does, without its HTTP side and engines. */
+/** A router's handling of money, put together like its `main`, without HTTP and engines. */
 export interface RouterAccounts {
   /** The name that it holds under. */
   owner: string;
@@ -40,7 +40,7 @@ export interface RouterAccounts {
 export interface RouterAccountsOptions {
   /** Addresses of one Redis, or of nodes of a cluster. */
   redisUrls: string[];
-  /** Where this router reaches the ledger; a test that cuts it off changes what is returned. */
+  /** The address of the ledger for this router. A test that cuts it off changes the result. */
   ledgerUrl: () => string;
   internalHeaders: InternalHeaders;
   spoolDir: string;

@@ -57,7 +57,7 @@ export async function startTestStack<Name extends Region = 'us'>(
   >,
 ): Promise<TestStack<Name>> {
   const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-stack-'));
-  // What a failed start leaves behind may still write for a moment, and the start's own error is the one to be seen.
+  // A failed start may still write files for a moment, and its own error is the one to report.
   const removeStateDir = () => rm(stateDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   try {
     const running = await startStackSomewhere({

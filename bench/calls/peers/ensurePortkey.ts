@@ -6,7 +6,7 @@ import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
 
 const VERSION = '1.15.2';
 const INSTALL_TIMEOUT_MS = 300_000;
-/** What the mend replaces: changed ways of it get another folder. */
+/** Number of the patch. Another patch gets another folder. */
 const PATCH = 1;
 
 /**

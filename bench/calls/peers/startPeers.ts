@@ -19,7 +19,7 @@ interface PeerOptions {
   dir: string;
   enginePort: number;
   progress: (text: string) => void;
-  /** What ends the process, for when the bench ends. */
+  /** Each ends one process when the bench ends. */
   stops: (() => unknown)[];
 }
 
@@ -45,7 +45,7 @@ export async function startPeers(options: PeerOptions): Promise<Peers> {
   return { portkey, litellm };
 }
 
-/** As its page on running it oneself says: one Node process, headless, where it goes by two headers of each call. */
+/** Starts Portkey by its page on self-hosting: one Node process, headless. Two headers of each call name its provider. */
 async function startPortkey({ enginePort, progress, stops }: PeerOptions): Promise<Target> {
   const program = await ensurePortkey(progress);
   progress('starting Portkey’s gateway');
@@ -65,7 +65,10 @@ async function startPortkey({ enginePort, progress, stops }: PeerOptions): Promi
   };
 }
 
-/** As its production checklist says: one worker a process, a master key, mode PRODUCTION, errors alone in its log; no database. */
+/**
+ * Starts LiteLLM by its production checklist: one worker a process, a master key, mode PRODUCTION, errors alone in its log; no
+ * database.
+ */
 async function startLitellm({ dir, enginePort, progress, stops }: PeerOptions): Promise<Target> {
   const python = await ensureLitellm(progress);
   progress('starting LiteLLM’s proxy');

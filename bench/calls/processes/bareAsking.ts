@@ -9,7 +9,7 @@ import { bareScripts } from '../../money/bareScripts.ts';
  */
 const body = JSON.stringify({ error: { message: 'No.', type: 'invalid_request_error', code: 'none', param: null } });
 const head = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-// What one turn asks goes out as one.
+// Commands of one tick go out as one pipeline.
 const redis = new Redis(process.env.REDIS_URL ?? '', { enableAutoPipelining: true });
 const { refuse } = bareScripts(redis, { withReads: true });
 const call = { callId: 'a-call', keyId: 'a-key', workspaceId: 'bare-refused', amount: '1000000', json: '{}' };

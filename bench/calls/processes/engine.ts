@@ -12,7 +12,7 @@ import {
   toWholeAnswer,
 } from '../wire.ts';
 
-/** What the engine does from now on. */
+/** The behavior of the engine from now on. */
 export interface EnginePlan {
   /** Tokens of each stream. */
   tokens: number;
@@ -20,7 +20,7 @@ export interface EnginePlan {
   everyMs: number;
 }
 
-/** What the engine saw since it was last told what to do. */
+/** The requests that the engine received since its last plan. */
 export interface EngineReport {
   /** When the connection of a stream closed before its end, by the text that names its request; ms of the system's clock. */
   closed: [string, number][];
@@ -54,7 +54,7 @@ let bytes: StreamBytes = toStreamBytes(100);
 
 interface Stream {
   socket: Socket;
-  /** What its request is called, if anything. */
+  /** The name of its request, if it has one. */
   name: string | undefined;
   bytes: StreamBytes;
   next: number;

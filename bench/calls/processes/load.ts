@@ -1,33 +1,33 @@
 import { connect, type Socket } from 'node:net';
 
-/** What is sent where. */
+/** Requests to send, and their target. */
 export interface LoadOrder {
   port: number;
-  /** Where they are given, connections go to these ports in turn. */
+  /** Ports that connections go to in turn, if given. */
   ports?: number[];
   /** Whole requests, as bytes: connections take them in turn, and keep theirs. */
   requests: string[];
   /** Whether the next request is whichever is next of all, on whatever connection. */
   isInTurn?: boolean;
-  /** Where it is given, how late each event of a stream comes is told, of events that are due so often. */
+  /** Interval at which events of a stream are due. If given, the report has how late each event comes. */
   eventsEveryMs?: number;
-  /** Where they are given, each connection is cut so long after its first byte. */
+  /** Times after its first byte at which each connection is cut, if given. */
   cutAfterMs?: number[];
   /** `closed`: each connection sends the next request when the answer before it has ended. `open`: requests leave by the clock. */
   kind: 'closed' | 'open' | 'once';
   connections: number;
-  /** Of `closed` and `open`. */
+  /** Length of `closed` and `open`. */
   seconds: number;
   /** Requests a second of `open`. */
   rate: number;
-  /** Of `once`, which sends one request on each connection: all of them are begun within so long. */
+  /** Time within which all requests of `once` begin. It sends one request on each connection. */
   withinMs: number;
 }
 
 export interface LoadReport {
   /** Answers by status; `broken` where a connection broke. */
   statuses: Record<string, number>;
-  /** What the first answer of each status said that is not 200: its body's first bytes. */
+  /** The first bytes of the first body of each status other than 200. */
   bodies: Record<string, string>;
   /** Events of streams. */
   events: number;
@@ -46,7 +46,7 @@ export interface LoadReport {
 const CLOSES = /\r\nconnection: *close/;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const EVENT = Buffer.from('data: ');
-/** What a request says that is to be told from others. */
+/** Pattern of the name that distinguishes a request from others. */
 const NAME = /cut-\d+/;
 /** The stop, the usage and the word that it is done. */
 const EVENTS_OF_THE_END = 3;
@@ -222,7 +222,7 @@ function run(order: LoadOrder): Promise<LoadReport> {
       busy -= 1;
       if (order.kind === 'closed' && performance.now() < endsAt) send(client, performance.now());
       else {
-        // Of `once` each connection has sent what it had to.
+        // With `once`, each connection has sent its request.
         if (order.kind === 'open') idle.push(client);
         if (order.kind === 'closed') isOver = true;
         finish();
@@ -245,7 +245,7 @@ function run(order: LoadOrder): Promise<LoadReport> {
       for (const client of clients) send(client, performance.now());
       return;
     }
-    // By the clock: what is due is sent at once, each on a connection that is free.
+    // At a fixed rate: each due request is sent at once, on a free connection.
     idle.push(...[...clients].reverse());
     const rate = order.kind === 'open' ? order.rate : order.connections / (Math.max(order.withinMs, 1) / 1_000);
     const total = order.kind === 'open' ? Math.round(order.rate * order.seconds) : order.connections;

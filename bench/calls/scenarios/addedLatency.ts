@@ -26,8 +26,9 @@ interface Measured {
 }
 
 /**
- * What is added to the time of a whole answer when requests come by the clock, whatever the answers do; and what one costs then, which is
- * the same load for all; the router's is that behind the edge. In a closed loop a fast target's neighbours never sleep, and a slow one pays for waking them at each write.
+ * The time that each hop adds to a whole answer at a fixed rate of requests, and the cost at that rate. The load is the same for
+ * all targets; the router's is the one behind the edge. In a closed loop a fast target's neighbors never sleep, and a slow one
+ * pays for waking them at each write.
  */
 export const addedLatency: Scenario = {
   name: 'latency',

@@ -10,7 +10,7 @@ const PLAN = { tokens: 10, everyMs: 20 };
 const RATE = 100;
 const order = { kind: 'open', connections: 64, seconds: 2, rate: RATE, withinMs: 0 } as const;
 
-/** What is added to the time to the first token when 100 streams a second begin. */
+/** The time that each hop adds to the first token when 100 streams a second begin. */
 export const firstToken: Scenario = {
   name: 'first-token',
   async run(targets, { rounds: count, progress }) {

@@ -9,7 +9,7 @@ interface Plan {
   streams: number;
   withinMs: number;
   plan: EnginePlan;
-  /** Where it is given, all are cut so long after the first began: those that are were open at the same time. */
+  /** Time after the first stream at which all are cut, if given: open streams were open at the same time. */
   cutAtMs?: number;
 }
 

@@ -10,7 +10,7 @@ import type { Targets } from '../targets.ts';
 import { sendWhole } from '../warmUp.ts';
 import { toChatRequest } from '../wire.ts';
 
-/** Of each target. They last until they are cut. */
+/** Streams of each target. They last until they are cut. */
 const STREAMS = 3_000;
 const PLAN = { tokens: 12, everyMs: 2_000 };
 const BEGUN_WITHIN_MS = 7_000;

@@ -12,7 +12,7 @@ export const otherCalls: Scenario = {
   async run(targets, { rounds: count, progress }) {
     const { nginx, pipes, edge, running } = targets;
     const catalog = running.stack.regions.us.services.catalog.pid;
-    // It is large, and every key has its own copy of a request.
+    // The request is large, and every key has its own copy of it.
     const imagingEdge = { ...edge, apiKeys: edge.apiKeys.slice(0, 1) };
     const kinds = [
       { name: 'a prompt of 200 KiB', request: toChatRequest({ promptBytes: 204_800 }), ours: edge },

@@ -9,7 +9,7 @@ import { toChatRequest } from '../wire.ts';
 const STATUSES = [401, 402, 429] as const;
 const MOST_OF_BARE = 2.5;
 const order = { kind: 'closed', connections: 32, seconds: 0.5, rate: 0, withinMs: 0 } as const;
-/** As long as it takes until refusals are compiled: all of them by turns, through the edge, and those of the bare server. */
+/** The time until refusals are compiled: all of them in turn, through the edge, and those of the bare server. */
 const warm = { kind: 'closed', connections: 32, seconds: 3, rate: 0, withinMs: 0 } as const;
 const first = { kind: 'once', connections: 1, seconds: 0, rate: 0, withinMs: 0 } as const;
 

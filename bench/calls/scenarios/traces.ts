@@ -8,7 +8,10 @@ import { toChatRequest } from '../wire.ts';
 const WARM_UP_CALLS = 4_000;
 const order = { kind: 'closed', connections: 32, seconds: 1.2, rate: 0, withinMs: 0 } as const;
 
-/** What traces add to the processor time of a whole answer, at the default share of one call in a hundred, and with `isLong` of every call. */
+/**
+ * The processor time that traces add to a whole answer, at the default share of one call in a hundred. With `isLong`, also with
+ * every call traced.
+ */
 export const traces: Scenario = {
   name: 'traces',
   async run(targets, { rounds: count, isLong, progress }) {

@@ -8,7 +8,7 @@ const SIZES = [10, 1_000];
 const LONG_SIZES = [10, 100, 1_000, 10_000, 100_000];
 /** Each calls once in a round: more rounds of 100,000 keys would take an hour. */
 const MOST_ROUNDS = 3;
-/** Of all keys these are called while it is measured, a call or more each. */
+/** Keys that are called during the measurement, once or more each. */
 const MOST_MEASURED = 300;
 const request = toChatRequest({ promptBytes: 100 });
 

@@ -40,7 +40,7 @@ export const ledgers: Curve = {
         return measureCalls(stack, { requests, parts, atRest, rate: RATE_OF_EACH * size });
       },
     });
-    // What each does at rest is the same for each, and no part of a call.
+    // The cost of each process at rest is the same for each, and no part of a call.
     const toCallLine = (name: string, part: string) =>
       toLine(name, measured, ({ beyondRest }) => pick(beyondRest, [part]));
     const resting = toLine('one at rest', measured, (costs, size) => pick(costs.atRest, ['ledger']) / size);

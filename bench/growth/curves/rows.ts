@@ -18,7 +18,7 @@ const MOST_MS_OF_A_MONTH = 500;
 
 interface Reader {
   ledger: TestLedger;
-  /** Of one connection. */
+  /** One connection. */
   db: TestLedger['db'];
   calls: { callId: string; keyId: string }[];
 }

@@ -34,7 +34,7 @@ export const streams: Curve = {
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const sizes = isLong ? LONG_SIZES : SIZES;
-    // Where there is time each round has fresh processes; else all look at the same streams, one after the other.
+    // With enough time each round has fresh processes. Otherwise all windows measure the same streams, one after the other.
     const [turns, windows] = isLong ? [rounds, 1] : [1, rounds];
     const times: Line[] = PARTS.map((name) => ({ name, unit: 'µs', atMost: DOES_NOT_BEND, points: toPoints(sizes) }));
     const memory: Line[] = PARTS.map((name) => ({
@@ -93,7 +93,7 @@ async function startBothAgain({ running, load, ports, apiKeys, behind, settled }
   return pids;
 }
 
-/** What the parts needed in each window in which all streams are open, and the memory that they have at its end. */
+/** Measures the need of the parts in each window with all streams open, and their memory at its end. */
 async function measureOpen(
   stack: GrowthStack,
   pids: ByPart,

@@ -12,11 +12,11 @@ export const engineSchema = z
     port: portSchema,
     /** Names the model answers to; the first is the one in its answers. */
     servedModelNames: z.array(z.string().min(1)).min(1),
-    /** What `GET /v1/models` gives as `root`: the model's path or hub id. Default: the first served name. */
+    /** The `root` of `GET /v1/models`: the model's path or hub id. Default: the first served name. */
     root: z.string().min(1).optional(),
     /** The window: prompt and output tokens together. */
     maxModelLen: z.int().min(BLOCK_TOKENS).max(10_000_000).default(131_072),
-    /** What the model is for; the routes of the other task do not exist. */
+    /** The purpose of the model. The routes of the other task do not exist. */
     task: z.enum(['generate', 'embed']).default('generate'),
     /** Length of a vector, on an engine that embeds. */
     embeddingDimensions: z.int().min(1).max(65_536).default(1_024),

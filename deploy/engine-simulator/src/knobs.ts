@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const milliseconds = z.number().min(0).max(3_600_000);
 
-/** What can be changed while an engine runs (`POST /admin/config`; README, Knobs). */
+/** The knobs that can change while an engine runs (`POST /admin/config`; README, Knobs). */
 export const knobsSchema = z.strictObject({
   /** `constant`: every answer at its own pace. `batch`: all answers of an engine step together. */
   timeModel: z.enum(['constant', 'batch']),
@@ -24,7 +24,7 @@ export const knobsSchema = z.strictObject({
   queueCap: z.int().min(0).nullable(),
   /** Multiplies every time above: one slow replica among quick ones. */
   slowFactor: z.number().positive().max(1_000),
-  /** What thinking is called: the second name is that of releases before 2026. */
+  /** The name of the field for thinking. Releases before 2026 use the second name. */
   reasoningField: z.enum(['reasoning', 'reasoning_content', 'both']),
   /** Whether tool calls have ids. */
   toolIds: z.enum(['present', 'missing']),

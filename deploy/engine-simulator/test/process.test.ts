@@ -18,7 +18,7 @@ function start(env: Record<string, string>) {
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
   });
-  // Not the child's own `close`, which never comes once its channel was disconnected from this side.
+  // Waits for `exit`, because the child's `close` never comes after its channel was disconnected from this side.
   const exit = Promise.all([once(child, 'exit'), child.stderr && once(child.stderr, 'close')]);
   return { child, exit: exit.then(([[code]]) => ({ code, stderr })) };
 }

@@ -18,9 +18,8 @@ beforeAll(async () => {
 afterAll(() => simulator.close());
 
 /**
- * What a real vLLM 0.32.0 answered, word for word but for ids and vectors. Held against it are status, headers, the keys of
- * every object in their order, the kinds of their values, the order of events, and refusals to the word; not the text, and
- * not how many deltas it came in.
+ * Answers of a real vLLM 0.32.0, unchanged but for ids and vectors. The test compares status, headers, keys of objects and their
+ * order, kinds of values, the order of events, and refusals. It does not compare the text or the number of deltas.
  */
 describe('the simulator answers as vLLM 0.32.0 did', () => {
   it.each(NAMES)('%s', async (name) => {
@@ -62,7 +61,7 @@ function withoutValues(line: string): string {
   return `${name} ${[...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).join(',')}`;
 }
 
-/** That a metric is there, and has a label, each by itself. */
+/** Returns the existence of a metric and each of its labels as single facts. */
 function toFacts(line: string): string[] {
   if (line.startsWith('#')) return [line];
   const [name = '', labels = ''] = line.split(' ');

@@ -12,7 +12,7 @@ import type { Image } from './images.ts';
 import type { Layer } from './layers/layer.ts';
 import { NONROOT_ID, runtimeLayer } from './layers/runtimeLayer.ts';
 
-/** Where the images lie, `<name>.tar` each, with `<name>.cdx.json` beside it. */
+/** The folder of the images: `<name>.tar` each, with `<name>.cdx.json` beside it. */
 export const IMAGES_FOLDER = join(repositoryRoot, '.turnpike/images');
 const LAYERS_FOLDER = join(IMAGES_FOLDER, 'layers');
 
@@ -24,7 +24,7 @@ interface BuiltLayer extends Blob {
 
 export interface BuiltImage {
   file: string;
-  /** Of its manifest: the same input has the same. */
+  /** The digest of its manifest. The same input gives the same digest. */
   digest: string;
   /** Bytes of all layers, which images share in part. */
   size: number;

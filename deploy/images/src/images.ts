@@ -12,15 +12,15 @@ import { javaLayer, kafkaLayer, postgresLayer, s3ProxyLayer, storeScriptsLayer }
 /** An image: what lies above the runtime, and what is started. */
 export interface Image {
   name: string;
-  /** What it runs besides its app. */
+  /** The programs beside its app. */
   programs: Layer[];
-  /** What lies in `/app`, above the rest, as it changes most. */
+  /** The layer of `/app`. It is the top one, because it changes most. */
   app: Layer;
-  /** What Node runs of it; a container may name another. */
+  /** The program that Node runs in it; a container may name another. */
   program: string;
   /** Options of Node itself. */
   nodeFlags?: readonly string[];
-  /** What the container engine sends to end it; SIGTERM where it is not given. */
+  /** The signal by which the container engine ends it. Default: SIGTERM. */
   stopSignal?: string;
 }
 

@@ -8,7 +8,7 @@ const OUTPUT_LIMIT = 64 * 1024 * 1024;
 
 const run = promisify(execFile);
 
-/** What a program writes to its standard output, run in the repository. Throws a `StackError` with all it said when it fails. */
+/** Runs a program in the repository and returns its standard output. Throws a `StackError` with all output if it fails. */
 export async function readOutput(command: string, args: string[]): Promise<string> {
   try {
     const options = { cwd: repositoryRoot, timeout: TIMEOUT_MS, maxBuffer: OUTPUT_LIMIT };

@@ -66,7 +66,7 @@ it('the Dockerfile takes programs from the list of images alone, which has for a
   for (const name of SERVICE_NAMES) {
     const { scope, eventLog, engines } = entryOf(name);
     const programs = APPS.find((image) => image.name === name)?.programs.map((layer) => layer.name);
-    // Who calls engines spools what calls cost, under a lock; who makes media converts it, within bounds.
+    // Services that call engines spool the cost of calls, under a lock. The service that makes media converts it, within bounds.
     // The account layer serves the dashboard.
     const wanted = [
       ...(scope === 'global' ? ['dashboard'] : []),

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** As many different ports of the loopback address that nobody listens on at this moment. */
+/** Returns different free ports of the loopback address. */
 export async function findFreePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listenSomewhere));
   const ports = servers.map((server) => {

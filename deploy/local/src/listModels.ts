@@ -11,7 +11,7 @@ const modelListSchema = z.object({
       context_length: z.number(),
       is_ready: z.boolean(),
       pricing: z.object({ prompt: z.string(), completion: z.string() }),
-      /** Of media models alone: what one price is for, and that price. */
+      /** The unit that the price of a media model is for, and that price. */
       billing_unit: z.string().optional(),
       unit_price: z.string().nullish(),
     }),

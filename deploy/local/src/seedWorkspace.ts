@@ -13,7 +13,7 @@ const WORKSPACE_ID = 'ws_local';
 const CREDIT_ID = 'credit_local_1';
 const TIMEOUT_MS = 5_000;
 
-/** What the seeded workspace can spend. */
+/** Credit of the seeded workspace. */
 export const SEEDED_CREDIT_USD = '25';
 
 export interface SeedOptions {
@@ -66,7 +66,7 @@ export async function seedWorkspace({ auth, ledger, apiKey, operatorKey }: SeedO
   await Promise.all([makeKey(), giveCredit()]);
 }
 
-/** What is there already is as it should be. */
+/** Ignores the conflict of a thing that is there already. */
 function acceptKnown(error: unknown): void {
   if (!(error instanceof InternalCallError)) throw error;
   const { service, failure } = error;

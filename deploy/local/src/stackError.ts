@@ -1,4 +1,4 @@
-/** What keeps a stack from running, in words worth printing as they stand: what is wrong and what to do about it. */
+/** A problem that keeps a stack from running. Its message says the problem and the remedy. */
 export class StackError extends Error {
   override name = 'StackError';
 }

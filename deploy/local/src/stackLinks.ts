@@ -32,7 +32,7 @@ export interface StackLink {
 
 /** One of several processes that a link may lead to. */
 export interface LinkReplica {
-  /** Where it listens for who uses the link. */
+  /** The port that users of the link connect to. */
   port: number;
   /** Its internal listener, which says whether it is ready. */
   internalPort: number;

@@ -27,7 +27,7 @@ const SIMULATOR_ADMINS = POSTGRES + 11;
 const CONSOLE = POSTGRES + 13;
 const ENGINES = POSTGRES + 14;
 
-/** Where one process of a service listens. */
+/** The listeners of one process of a service. */
 export interface ServicePorts {
   port: number;
   internalPort: number;
@@ -35,7 +35,7 @@ export interface ServicePorts {
   consolePort?: number;
 }
 
-/** Where a simulated media backend listens. */
+/** The listeners of a simulated media backend. */
 export interface MediaPorts {
   port: number;
   adminPort: number;
@@ -50,7 +50,7 @@ export interface MailCatcherPorts {
 
 export interface StackPorts {
   services: Record<ServiceName, ServicePorts>;
-  /** Of the further processes of each service, where there is more than one. */
+  /** The listeners of the further processes of each service, if there is more than one. */
   replicas: Record<ServiceName, ServicePorts[]>;
   postgres: number;
   redis: number;
@@ -127,7 +127,7 @@ export const withAccountOf = (home: StackPorts, ports: StackPorts): StackPorts =
   mailCatcher: home.mailCatcher,
 });
 
-/** What will listen on each port, to name it when it is taken. */
+/** Names the future listener of each port, for the error about a port in use. */
 export function listPorts(
   ports: StackPorts,
   { kafka, s3 }: { kafka: boolean; s3: boolean },

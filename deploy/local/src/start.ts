@@ -94,7 +94,7 @@ process.stdout.on('error', () => undefined);
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    // What the stack has no words for is a mistake of its own, and whoever mends it wants to see where.
+    // An error other than a `StackError` is a mistake of the stack, so its trace is printed.
     process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
     process.exit(1);
   },

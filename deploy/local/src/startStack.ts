@@ -124,7 +124,7 @@ export async function startStack<Name extends Region = 'us'>(options: StackOptio
 type RegionLaunch = Pick<LaunchOptions, 'plan' | 'settings' | 'root' | 'dataDir' | 'kafkaJarDir' | 's3JarDir'>;
 type RegionPlan = Pick<RegionLaunch, 'plan'> & Pick<StackSettings, 'region' | 'ports'>;
 
-/** What a stack keeps, by the event log and the object store that it runs with. */
+/** The folders of a stack's data, by its event log and object store. */
 const DATA_KINDS = ['embedded', 'kafka', 'embedded-s3', 'kafka-s3'] as const;
 type DataKind = (typeof DATA_KINDS)[number];
 

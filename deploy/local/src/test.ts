@@ -65,7 +65,7 @@ async function findChromium(): Promise<string> {
 
 const missing: { name: Requirement; words: string }[] = [];
 
-/** What tests can be run without; who has none is told loudly what becomes of the run. */
+/** Gets a tool that tests can run without. Prints loudly which tests are skipped if it is missing. */
 async function getIfPossible<Tool>(
   name: Requirement,
   words: string,

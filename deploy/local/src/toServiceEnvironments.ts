@@ -49,7 +49,7 @@ export interface StackSettings {
   secrets: LocalSecrets;
   /** Verify the calls that services of either scope get: `INTERNAL_PUBLIC_KEYS`. */
   publicKeys: Record<'region' | 'global', string>;
-  /** Where they are kept. */
+  /** The file of these secrets. */
   secretsFile: string;
   catalogFile: string;
   enginesFile: string;
@@ -68,12 +68,12 @@ export interface StackSettings {
 }
 
 export interface ServiceUrls {
-  /** What the edge proxies to; the edge's own is the clients'. */
+  /** The listener that the edge proxies to. The edge's own is for clients. */
   url: string;
   internalUrl: string;
 }
 
-/** Where each service listens; with `portOf`, where it is reached. */
+/** Returns the listeners of each service. With `portOf`, they are the ports by which others reach it. */
 export function toServiceUrls(
   ports: StackPorts,
   portOf: (port: number) => number = (port) => port,
@@ -105,7 +105,7 @@ export const toOidcClient = ({ ports, secrets }: Pick<StackSettings, 'ports' | '
 export const toDatabaseUrl = (service: DatabaseService, settings: StackSettings): string =>
   toRoleUrl(service, SERVICES[service].database.name, settings);
 
-/** What the migration of a service's database reads. */
+/** Returns the variables of the migration of a service's database. */
 export function toMigrationEnvironment(service: DatabaseService, settings: StackSettings): MigrationEnvironment {
   const { database } = SERVICES[service];
   if (!('owner' in database)) return { DATABASE_URL: toDatabaseUrl(service, settings) };
@@ -221,7 +221,7 @@ function toStoreVariables(service: ServiceName, settings: StackSettings): Record
   return variables;
 }
 
-/** Where a service reaches those that it calls. */
+/** Returns the addresses of a service's callees. */
 function toCalleeVariables(service: ServiceName, { ports, portOf }: StackSettings): Record<string, string> {
   const urls = toServiceUrls(ports, (port) => portOf(service, port));
   const { calls, consoleCalls = [] } = entryOf(service);
@@ -233,7 +233,7 @@ function toCalleeVariables(service: ServiceName, { ports, portOf }: StackSetting
   ]);
 }
 
-/** What a further process of a service reads in place of the first one's: its own listeners, and folders of its own. */
+/** Returns the variables of a further process of a service: the first one's, with its own listeners and folders. */
 export function toReplicaEnvironment(
   environment: Record<string, string>,
   { ports, name }: { ports: ServicePorts; name: string },

@@ -79,7 +79,7 @@ function listProcesses(): (ProcessId & { ppid: number })[] {
       try {
         const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
         const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-        if (fields[0] === 'Z') return []; // has ended; only its parent has not looked yet
+        if (fields[0] === 'Z') return []; // the process has ended, but its parent has not waited for it
         const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
         return [{ pid: Number(name), ppid: Number(fields[1]), startTicks: fields[19] ?? '', command }];
       } catch {

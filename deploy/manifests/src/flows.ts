@@ -1,10 +1,10 @@
 import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 
-/** What a region has beside its services, by the label `turnpike/role` of its pods. */
+/** The parts of a region beside its services, by the label `turnpike/role` of their pods. */
 export const ROLES = ['postgres', 'redis', 'kafka', 'object-store', 'engine', 'media-engine'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Where those listen. Engines have a range, as one pod of simulated ones has a port for each model. */
+/** The ports of those parts. Engines have a range, because one pod of simulated ones has a port for each model. */
 const ROLE_PORTS: Record<Role, PortRange> = {
   postgres: tcp(5432),
   redis: tcp(6379),
@@ -14,7 +14,7 @@ const ROLE_PORTS: Record<Role, PortRange> = {
   'media-engine': tcp(8000, 8099),
 };
 
-/** What is not of the region's namespace. */
+/** Parties outside the region's namespace. */
 export type Outsider = 'name server' | 'public internet' | 'collector' | 'Prometheus';
 
 export type Party =

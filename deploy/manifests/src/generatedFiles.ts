@@ -19,7 +19,7 @@ const HEAD_OF_REGION = `${HEAD}# Stores and engines are made elsewhere: kube-sco
 `;
 const README = 'k8s/README.md';
 
-/** What `k8s/` and Compose take from elsewhere: by its path in the repository, the text as it has to be. */
+/** Renders the files that `k8s/` and Compose generate: each path in the repository with its text. */
 export async function renderGeneratedFiles(): Promise<Record<string, string>> {
   const policies = SERVICE_NAMES.map((name) => [
     `${entryOf(name).scope === 'region' ? `k8s/base/${name}` : `services/${name}/deploy`}/network-policy.yaml`,

@@ -8,7 +8,7 @@ export type Manifest = {
   metadata: { name: string; annotations?: Record<string, string> };
 } & Record<string, unknown>;
 
-/** What no client's address may lead to: private, shared, local, reserved and multicast ranges, 169.254.169.254 among them. */
+/** Ranges that no client's address may lead to: private, shared, local, reserved and multicast, 169.254.169.254 among them. */
 const NOT_PUBLIC_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -35,7 +35,7 @@ const OUTSIDER_PEERS: Record<Outsider, object[]> = {
   Prometheus: [inNamespace('monitoring', { 'app.kubernetes.io/name': 'prometheus' })],
 };
 
-/** What names a party's pods, in its policies and in those of others. */
+/** Selects a party's pods, in its policies and in those of others. */
 function toPodSelector(party: Exclude<Party, { kind: 'outsider' }>): object {
   if (party.kind === 'role') return { matchLabels: { 'turnpike/role': party.name } };
   const name = party.kind === 'migration' ? `migrate-${party.name}` : party.name;

@@ -4,7 +4,7 @@ import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { z } from 'zod';
 
-/** What each service reads of its environment, by the schema that it reads it with. */
+/** Reads the schema of each service's environment from its `config.ts`. */
 export async function readConfigSchemas(): Promise<Map<ServiceName, z.ZodObject>> {
   const schemas = new Map<ServiceName, z.ZodObject>();
   for (const name of SERVICE_NAMES) {

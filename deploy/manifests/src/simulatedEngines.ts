@@ -4,7 +4,7 @@ import { toSimulatedEngine } from '@turnpike/local-stack/engines/toSimulatedEngi
 import { readServedModels } from '@turnpike/local-stack/readServedModels';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 
-/** Of the first model's engine; each model has the next one. */
+/** The port of the first model's engine; each further model has the next port. */
 const FIRST_PORT = 8000;
 
 /** The models that the engines of `local` play: all text models of the catalog, which both regions have. */
@@ -12,11 +12,11 @@ export async function readSimulatedModels(): Promise<CatalogModel[]> {
   return (await readServedModels(join(repositoryRoot, 'deploy/catalog/us/catalog.yaml'), 'us')).models;
 }
 
-/** What tells the simulator of its engines, as an environment file. */
+/** Lists the engines for the simulator, as an environment file. */
 export const toSimulatorEnvironment = (models: CatalogModel[]): string =>
   `SIMULATOR_ENGINES=${JSON.stringify(models.map((model, index) => toSimulatedEngine(model, FIRST_PORT + index)))}\n`;
 
-/** What tells a region's routers of them: each model is a port of every pod behind the Service `engines`. */
+/** Lists the engines for a region's routers. Each model is a port of every pod behind the Service `engines`. */
 export const toEnginesFile = (models: CatalogModel[], { namespace }: { namespace: string }): string =>
   formatEngines(models, (port) => ({ discover: `k8s://${namespace}/engines:${port}` }));
 

@@ -34,7 +34,7 @@ export function environmentOf({ env = [], envFrom = [] }: Container, manifests: 
   return environment;
 }
 
-/** What a ConfigMap holds. */
+/** Returns the data of a ConfigMap. */
 export function dataOf(name: string, manifests: Rendered[]): Record<string, string> {
   const found = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === name);
   if (!found?.data) throw new Error(`there is no ConfigMap ${name}`);

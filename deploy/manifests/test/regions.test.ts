@@ -35,7 +35,7 @@ const servicesOf = (overlay: string): readonly ServiceName[] => (isGlobal(overla
 const databasesOf = (overlay: string) => DATABASE_SERVICES.filter((name) => servicesOf(overlay).includes(name));
 /** Closing what was opened, after the listeners: the spool's last events take up to 5 s of it. */
 const CLOSING_MS = 15_000;
-/** What the kubelet keeps of a container's logs as it comes, five files of 10Mi, and as much again until it looks. */
+/** The kubelet keeps five files of 10Mi of a container's logs, and as much again until its next look. */
 const LOGS_MEBIBYTES = 100;
 
 const describeWithKustomize = hasKustomize ? describe : describe.skip;
@@ -61,7 +61,7 @@ function workloadOf(name: string, overlay: string): Workload {
   return found;
 }
 
-/** What a service's container is told, as its own schema reads it. */
+/** Returns the settings of a service's container, read through the service's own schema. */
 function configOf(name: ServiceName, overlay: string, manifests = manifestsOf(overlay)): Record<string, unknown> {
   const schema = schemas.get(name);
   const container = workloadsOf(manifests).find((workload) => workload.name === name)?.pod.containers[0];
@@ -261,7 +261,7 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
         });
       }
     }
-    // Nobody is without a policy of their own.
+    // Every workload has a policy of its own.
     for (const own of labels) {
       const policy = policies.find(({ spec }) => {
         const wanted = Object.entries(
@@ -464,7 +464,7 @@ describeWithKustomize('a region with other components', () => {
   });
 });
 
-/** As the service's main.ts says it; undefined where no answer is a long one. */
+/** Returns the longest answer by the service's main.ts; undefined if no answer is long. */
 function longestAnswerOf(name: ServiceName, config: Record<string, unknown>): number | undefined {
   if (name === 'edge') return toLongestCallMs(config as never);
   if (name === 'model-router') return Number(config.STREAM_TIMEOUT_MS);

@@ -59,7 +59,7 @@ export function buildManifests(kustomize: string, folder: string): string {
 export const renderFolder = (folder: string): Rendered[] =>
   parseAllDocuments(buildManifests(join(TOOLS ?? '', 'kustomize'), folder)).map((document) => document.toJS());
 
-/** What it makes of a folder with further components. */
+/** Returns the objects of a folder with further components. */
 export function renderWith(folder: string, components: string[]): Rendered[] {
   const place = mkdtempSync(join(repositoryRoot, 'k8s', '.test-'));
   try {
@@ -80,7 +80,7 @@ export interface Workload {
   manifest: Rendered;
 }
 
-/** What runs pods: Deployments, StatefulSets and Jobs. */
+/** Lists the objects that run pods: Deployments, StatefulSets and Jobs. */
 export const workloadsOf = (manifests: Rendered[]): Workload[] =>
   manifests.flatMap((manifest) => {
     const template = manifest.spec?.template;

@@ -33,7 +33,7 @@ const configSchema = z.object({
   PERSONALITY: personalityNameSchema,
   /** The name of the one model that it serves. */
   MODEL: z.string().min(1),
-  /** Where its files and its log lie; who starts again with the same folder goes on with them. */
+  /** The folder of its files and its log. A process that starts with the same folder continues with them. */
   DATA_DIR: z.string().min(1),
   /** `virtual`: time stands still until `POST /admin/advance` moves it. */
   CLOCK: z.enum(['system', 'virtual']).default('system'),

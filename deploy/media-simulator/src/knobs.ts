@@ -3,7 +3,7 @@ import { z } from 'zod';
 const milliseconds = z.number().min(0).max(3_600_000);
 const count = z.int().min(1).max(65_536);
 
-/** What can be changed while a replica runs (`POST /admin/config`; README, Knobs). */
+/** The knobs that can change while a replica runs (`POST /admin/config`; README, Knobs). */
 export const knobsSchema = z.strictObject({
   /** A render takes `renderBaseMs`, and the next three for each of its steps, frames and seconds of audio. */
   renderBaseMs: milliseconds,
@@ -14,7 +14,7 @@ export const knobsSchema = z.strictObject({
   slots: count,
   /** Whether `progress` grows with the steps, or is 0 until it is 100. */
   progress: z.enum(['none', 'steps']),
-  /** What a job is called until it has ended, where its render waits. */
+  /** The status of a job until it has ended, while its render waits. */
   waitingStatus: z.enum(['queued', 'in_progress']),
   /** And where its render runs. */
   runningStatus: z.enum(['queued', 'in_progress']),

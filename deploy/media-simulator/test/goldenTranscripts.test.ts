@@ -10,12 +10,12 @@ import { MODEL, startTestReplica, type TestReplica } from './support/testReplica
 const TEXT = 'Good morning';
 const IMAGE = { model: MODEL, prompt: 'a fox', size: '16x16', seed: 1 };
 const CLIP = { model: MODEL, prompt: 'a fox', size: '64x48', seconds: '2' };
-/** Of bodies that are no text, and of base64 in those that are, only the kind is kept: encoders differ in bytes. Ids are drawn. */
+/** Only the kind of binary bodies and of base64 is kept, because encoders differ in bytes. Ids are random. */
 const HIDDEN = ['date', 'content-length', 'keep-alive', 'transfer-encoding'];
 
 /**
- * What each personality answers, kept beside this test so that a change of its wire format is seen and meant. To accept
- * one, run this test with `UPDATE_GOLDEN=1` and review the difference.
+ * Golden answers of each personality, so that a change of its wire format is seen. To accept a change, run this test with
+ * `UPDATE_GOLDEN=1` and review the difference.
  */
 it.each(Object.keys(PERSONALITIES) as PersonalityName[])('%s answers as it did', async (name) => {
   const replica = await startTestReplica(name, { clock: 'virtual', renderBaseMs: 1_000 });

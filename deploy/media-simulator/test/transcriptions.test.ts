@@ -14,7 +14,7 @@ const SECONDS = 6.12; // 0.24, and 0.06 for each of 98 bytes
 
 const recordings = new Map<string, Promise<Blob>>();
 
-/** What somebody says, in a file; each is encoded once. */
+/** Returns a recording of speech as a file. Each format is encoded once. */
 function aRecording(format: 'wav' | 'flac' | 'mp3' | 'opus' = 'flac'): Promise<Blob> {
   const recording = recordings.get(format) ?? record(format);
   recordings.set(format, recording);

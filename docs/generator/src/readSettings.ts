@@ -9,11 +9,11 @@ import { repositoryRoot } from './repositoryRoot.ts';
 /** One environment variable of a service. */
 export interface Setting {
   name: string;
-  /** What holds where it is not set; undefined where it has to be set, null where nothing takes its place. */
+  /** The value if it is not set; undefined if it is required, null if nothing takes its place. */
   fallback: string | null | undefined;
-  /** What it may be, where those are a few words. */
+  /** The allowed values, if they are a few words. */
   choices: string[];
-  /** What it does: its docstring in the schema. */
+  /** The effect: its docstring in the schema. */
   effect: string;
 }
 

@@ -117,7 +117,7 @@ export class Connection {
   /** A tunnel was asked for: with that the HTTP server has let go of the connection. */
   refuseTunnel(): void {
     const socket = this.#socket;
-    socket.on('error', () => {}); // it closes by itself
+    socket.on('error', () => {}); // the socket closes by itself
     socket.on('drain', () => this.#calls[0]?.res.emit('drain'));
     if (socket.writableEnded) socket.resume();
     else this.refuseRest();

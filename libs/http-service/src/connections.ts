@@ -5,7 +5,7 @@ import { Connection, type WaitingRoom } from './connection.ts';
 
 const connectionsByServer = new WeakMap<Server, Map<Socket, Connection>>();
 
-/** Has a server answer the requests of each connection in turn. Called before it listens. */
+/** Makes a server answer the requests of each connection in turn. Call it before the server listens. */
 export function serveInTurn(
   server: Server,
   { serve, malformed }: { serve: RequestListener; malformed: WireError },

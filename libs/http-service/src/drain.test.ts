@@ -75,7 +75,7 @@ it('lets an answer under way end, and serves what comes on its connection afterw
   const { res } = await call('/stream');
   expect(res.headers.connection).toBe('keep-alive');
   const drained = drain([server], { settleMs: SETTLE_MS });
-  // It takes no connection any more: the settling is over.
+  // The server takes no connection any more, so the settling is over.
   while (server.listening) await pause(10);
   end.resolve();
   expect(await textOf(res)).toBe('one, two');

@@ -66,7 +66,7 @@ function close(server: Server, idleMs: number): Promise<void> {
   }
   const sweep = setInterval(closeIdle, SWEEP_MS);
   return new Promise<void>((resolve, reject) => {
-    // Not the HTTP server's own way, which closes what has been idle for a moment: the next request may be on its way there.
+    // The HTTP server's own close would end idle connections at once, and the next request may be on its way there.
     NetServer.prototype.close.call(server, (error) => (error ? reject(error) : resolve()));
     closeIdle();
   }).finally(() => clearInterval(sweep));

@@ -17,7 +17,7 @@ const CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0
 const traceparent = `00-${CALLER.traceId}-${CALLER.spanId}-01`;
 const log = createLogger({ service: 'test', level: 'silent' });
 
-/** What a test does once a request has come that is never answered. */
+/** Runs once a request has come that is never answered. */
 let onSilent: () => void;
 
 interface Observed {

@@ -6,7 +6,7 @@ import type { RequestMetrics } from './requestMetrics.ts';
 /** The route of every request that took none. */
 const UNLISTED = 'unlisted';
 
-/** What is known of a request while it is served. */
+/** Facts about a request while it is served. */
 interface Observation {
   route: string;
   span: CallSpan;

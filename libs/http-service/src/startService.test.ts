@@ -83,7 +83,7 @@ async function start(program: string, env: Record<string, string> = {}): Promise
   };
 }
 
-/** What a program printed without its log, whose lines come from another stream and so in no order with the others. */
+/** Returns a program's output without its log lines, because the order of two streams is undefined. */
 const withoutLog = (output: string): string => output.replace(/^\{.*\}\n/gm, '');
 
 it('serves its routes, each behind its guard, and health, readiness and metrics beside the internal ones alone', async () => {

@@ -18,7 +18,7 @@ export interface ServiceBase<Config> {
   config: Config;
   log: Logger;
   telemetry: Telemetry;
-  /** Whatever opens a thing says here, on the next line, how it closes. */
+  /** Defers the close of a thing, on the line after the line that opens it. */
   shutdown: Pick<Shutdown, 'defer'>;
   /** Signs a call of this service to another one. */
   internalHeaders: InternalHeaders;

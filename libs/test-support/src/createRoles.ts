@@ -5,7 +5,7 @@ import pg from 'pg';
 export interface RoleUrls {
   /** Owns the database: migrations run with it. */
   ownerUrl: string;
-  /** What the service works with: it has no right to anything yet. */
+  /** The service's database address. Its role has no right to anything yet. */
   serviceUrl: string;
   serviceRole: string;
 }

@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const address = (host: string) => ({ host, port: (server.address() as AddressInfo).port, ca: certificate });
 
-/** What an upstream answers to a request. */
+/** Sends a request and returns the upstream's response. */
 async function ask(connections: UpstreamConnections): Promise<string> {
   const connection = connections.takeIdle() ?? (await connections.open());
   return new Promise((resolve, reject) => {

@@ -29,7 +29,7 @@ const hearNothing = (): void => {};
 function untilOpen(socket: Socket, opened: 'connect' | 'secureConnect', timeoutMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => void socket.destroy(new NotSentError(`not connected within ${Math.ceil(timeoutMs)} ms`));
-    // Where this process was held up itself, a connection that stands and was not seen yet comes first.
+    // If this process was held up itself, a connection that is open but was not seen yet comes first.
     const { stop: stopWaiting } = startDeadline(Math.max(0, timeoutMs), giveUp);
     socket.once(opened, () => {
       stopWaiting();

@@ -1,4 +1,4 @@
-/** What a service says ahead of its body. */
+/** The status and headers of a response. */
 export interface ResponseHead {
   status: number;
   /** Names in lower case, each followed by its value, in the order they came. */

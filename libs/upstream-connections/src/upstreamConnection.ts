@@ -2,8 +2,8 @@ import type { OnReadOpts, Socket } from 'node:net';
 import { ResponseReader } from './responseReader.ts';
 
 /**
- * What is read from any upstream is read into these bytes, and whoever keeps some of it copies that: a read into memory of its own
- * takes 64 KiB for a chunk of some hundred bytes.
+ * The buffer for reads from any upstream. A listener copies the bytes that it keeps. A buffer for each read would take 64 KiB for
+ * a chunk of some hundred bytes.
  */
 const READ_BYTES = Buffer.allocUnsafeSlow(65_536);
 
@@ -16,7 +16,7 @@ export class ListenerError extends Error {
   }
 }
 
-/** Whoever waits for an answer. */
+/** Callbacks for one response. */
 export interface AnswerListener {
   /**
    * Some of the answer has come, its head at least; the body's bytes are the listener's during the call only. After one that is
@@ -96,7 +96,7 @@ export class UpstreamConnection {
   #read(length: number): boolean {
     const listener = this.#listener;
     const reader = this.#reader;
-    // Where nobody has asked for anything, nothing that comes is an answer.
+    // Without a request, no incoming bytes are a response.
     if (!listener) {
       this.destroy();
       return true;

@@ -46,7 +46,7 @@ export class UpstreamConnections {
     this.#connecting += 1;
     try {
       const connection = new UpstreamConnection();
-      // By chance, so that those that were opened together are not opened anew together.
+      // The time is random, so that connections opened together are not replaced together.
       connection.usedUntil = performance.now() + (maxAgeMs * (1 + Math.random())) / 2;
       return connection.attach(await connect(connection.onread));
     } finally {

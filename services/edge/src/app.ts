@@ -50,7 +50,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const findNearestPath = createNearestPathFinder(serviceSegment);
   const signClientAddress = createClientAddressSigner({ key: signingKey });
 
-  /** What a request calls, or what the edge itself answers to it. */
+  /** Returns the operation that a request calls, or the edge's own answer. */
   function decide(req: IncomingMessage, { block }: ClientAddress): ListedPath | EdgeFault | WireError {
     const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
     if (!isAllowed)

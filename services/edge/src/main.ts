@@ -49,7 +49,7 @@ startService({
     shutdown.defer('connections of the console host', close);
     return { app, console: { ...console, port: config.CONSOLE_PORT } };
   },
-  // Nobody of the fleet asks the edge for anything.
+  // No service calls the edge.
   routes: ({ app, console }) => ({
     public: app,
     console,

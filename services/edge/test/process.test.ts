@@ -9,7 +9,7 @@ import { sendTarget } from './sendRaw.ts';
 
 const fleet = aFleet();
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-/** Not addresses that any parser takes, and written as only these requests write them. */
+/** Targets that no parser accepts, with a marker that only these requests have. */
 const BROKEN_TARGETS = ['http://[::/v1/models?canary-of-a-target', '//a@b:99x/#canary-of-another'];
 
 /** Runs the edge as a process of its own, and returns all that it wrote. */
@@ -33,7 +33,7 @@ async function withProcess(
     MEDIA_INTERNAL_URL: 'http://127.0.0.1:1',
     TRUSTED_HOPS: '0',
     DRAIN_SETTLE_MS: '0',
-    // Nobody is asked.
+    // No test calls these addresses.
     AUTH_URL: 'http://127.0.0.1:1',
     CATALOG_URL: 'http://127.0.0.1:1',
     ROUTER_URL: 'http://127.0.0.1:1',

@@ -72,7 +72,7 @@ it('a client that goes from edge to edge gets no more than it would from one', (
       return refusing.size === 2;
     });
     expect(passed).toBeGreaterThanOrEqual(BURST);
-    // What one of them lets through in two exchanges at this pace, some 25, and what neither tells.
+    // An edge lets some 25 requests through in two exchanges at this pace, and `UNTOLD` more that it never announces.
     expect(passed).toBeLessThan(BURST * 1.5 + 2 * UNTOLD);
   }));
 

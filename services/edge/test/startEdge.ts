@@ -18,7 +18,7 @@ export const fleet = aFleet();
 export interface TestEdge {
   port: number;
   url: string;
-  /** What reached a service, in order. */
+  /** Requests that reached a service, in order. */
   received: { upstream: Upstream; req: IncomingMessage }[];
   stop(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface TestEdgeOptions {
   log?: Logger;
 }
 
-/** What stands behind the edge here answers, though a busy machine may take its time. */
+/** The services behind this edge answer, though a busy machine may take its time. */
 const SILENCE_TIMEOUT_MS = 60_000;
 
 /** An edge in front of four small servers, on free ports. */

@@ -3,7 +3,7 @@ import type { JobDependencies } from '../src/jobs/dependencies.ts';
 import { BackendFault, type BackendJob, type Dialect, type Replica } from '../src/terms/backend.ts';
 import type { Transcript } from '../src/terms/transcript.ts';
 
-/** What a replica has done, and what it is told to do. */
+/** The record of a replica, and its orders. */
 export interface TestReplica {
   replica: Replica;
   /** Every image or clip that it began, by its prompt. */
@@ -19,7 +19,7 @@ export interface TestReplica {
   onContent: () => Promise<Readable>;
   onTranscript: () => Promise<Transcript>;
   isUp: boolean;
-  /** Has every clip be as far as it gets. */
+  /** Completes every clip as far as it can. */
   completeAll(): void;
 }
 

@@ -157,7 +157,7 @@ describe('a job of images', () => {
       () => renders.length,
       (count) => count === 1,
     );
-    // As a worker that is frozen: its lease passes, and somebody takes the job.
+    // The worker is frozen: its lease passes, and another process takes the job.
     await test.db.execute(
       sql`UPDATE job SET due_at = now() - INTERVAL '1 second', version = version + 1 WHERE job_id = ${id}`,
     );
@@ -531,7 +531,7 @@ describe('owners', () => {
     const first = await test.open({ backends: { ...backends, list: () => [] }, owner: `first-${model}` });
     const call = aCall({ request: anImageRequest({ model }) });
     const { id } = await first.make(call);
-    // As after a crash: nobody has said that it is gone.
+    // The process crashed, so no process has removed its owner.
     const again = await test.open({ backends, owner: `first-${model}` });
     expect(test.books.putBack).toContainEqual({ owner: `first-${model}`, callId: call.hold.callId });
     expect(await ended(id, 'completed')).toMatchObject({ owner: `first-${model}` });
@@ -632,7 +632,7 @@ describe('removal', () => {
       () => test.read(id),
       ({ dueAt, removeAt }) => (dueAt?.getTime() ?? 0) - (removeAt?.getTime() ?? 0) >= 60_000,
     );
-    // What other tests have left may be removed meanwhile.
+    // Objects of other tests may be removed meanwhile.
     expect(tried.filter((key) => key.includes(id))).toHaveLength(1);
     expect((await test.read(id)).removedAt).toBeNull();
   });

@@ -45,7 +45,7 @@ async function open(owner: string, options: Partial<Parameters<TestJobs['open']>
   return jobs;
 }
 
-/** As another owner does that takes this one for gone. */
+/** Takes the job like another owner that considers this one gone. */
 async function takeFrom(jobId: string, heir: string): Promise<void> {
   const name = `${heir}-${tests}`;
   await test.db.execute(sql`INSERT INTO owner (name, lives_until) VALUES (${name}, now() + INTERVAL '50 seconds')`);
@@ -212,7 +212,7 @@ describe('a database whose clock was set back by an hour', () => {
       (size) => size === 1,
     );
     await gone.close();
-    // As if both had been noted an hour from now.
+    // Both jobs are due an hour from now.
     await test.db.execute(sql`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${id}`);
     await test.db.execute(
       sql`UPDATE owner SET lives_until = now() + INTERVAL '1 hour' WHERE name = ${`gone-${tests}`}`,

@@ -34,9 +34,9 @@ export interface AudioService {
   replicas: TestReplica[];
   /** Jobs that were asked for. */
   made: Parameters<CallDependencies['jobs']['make']>[0][];
-  /** Has every request from now on come with this key. */
+  /** Uses this key for every request from now on. */
   useKey(key: KeyRecord): void;
-  /** What a request answers with, of JSON. */
+  /** Sends a request and returns the JSON of its answer. */
   post(
     path: string,
     body: object | FormData,
@@ -81,7 +81,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     lookUpsPerSecond: LOOK_UPS_PER_SECOND,
     tokenKeys: [],
     metrics: { keyBoundHit() {} },
-    // As if all of a test were one moment.
+    // All of a test is one moment.
     now: () => 0,
   });
   const house: CallDependencies = {

@@ -22,7 +22,7 @@ export interface AppDependencies extends InferenceDependencies {
   keysPageUrl: string | undefined;
 }
 
-/** What the edge proxies to, and what the fleet alone reaches. */
+/** Lists the public routes, for the edge, and the internal ones, for the fleet. */
 export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   const { money, fleet, catalog, log, internalGuard } = dependencies;
   const keyGuard = createKeyGuard(dependencies);

@@ -14,7 +14,7 @@ const KEY_CACHE_TTL_MS = 30_000;
 /** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
 const QUESTIONS_AT_ONCE = 32;
 
-/** What a stream that its client has left takes at the most, and a second to be recorded. */
+/** Longest time of a stream that its client has left, and a second for its record. */
 const LEFT_CALLS_MS = LISTEN_ON_MS + 1_000;
 
 startService({

@@ -22,7 +22,7 @@ export interface Fleet {
   asked: string[][];
   behave(index: number, behaviour: EngineBehaviour): void;
   writeFile(text: string): void;
-  /** What it lists at first. */
+  /** The entries of its first list. */
   entries: object[];
   close(): Promise<void>;
 }

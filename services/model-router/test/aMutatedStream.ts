@@ -88,7 +88,7 @@ const aDamage = fc.option(
   fc.record({ at: fc.nat(3_000), remove: fc.nat(40), insert: fc.uint8Array({ maxLength: 4 }) }),
   { freq: 2 },
 );
-/** Where the engine breaks off. */
+/** The point at which the engine breaks off. */
 const aCut = fc.option(fc.nat(3_000), { freq: 2 });
 
 /** Streams of a sound engine, of one that lies, and of one whose bytes are damaged or break off, in pieces of any size. */

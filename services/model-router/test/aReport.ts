@@ -1,6 +1,6 @@
 import type { EngineReport } from '../src/engines/terms/dialect.ts';
 
-/** What an engine says of itself now; nothing, unless a test says more. */
+/** A report of an engine; empty unless a test says more. */
 export const aReport = (fields: Partial<EngineReport> = {}): EngineReport => ({
   atMs: performance.now(),
   running: undefined,

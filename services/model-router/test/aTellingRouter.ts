@@ -10,7 +10,7 @@ import { aPlacement } from './aPlacement.ts';
 /** Hashes of the prompt that every call has. */
 export const HASHES = [1, 2, 3];
 
-/** What a router has that tells others of its calls: one engine, and a call on it. */
+/** A router that publishes its calls: one engine, and a call on it. */
 export function aTellingRouter(name: string, shards: FollowRoutersOptions['shards'], log = aSilentLogger()) {
   const engine = anEngine('engine-1');
   const { load } = engine;
@@ -37,5 +37,5 @@ export async function allCountAll(routers: readonly TellingRouter[]): Promise<nu
   return all;
 }
 
-/** What is told has no fractions. */
+/** Published numbers have no fractions. */
 const isNear = (one: number, other: number): boolean => Math.abs(one - other) < 10;

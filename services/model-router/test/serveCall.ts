@@ -46,7 +46,7 @@ export async function serveCall({
   streams = new OpenStreams(),
 }: {
   engines: Engine[];
-  /** Of the request's body. */
+  /** Fields of the request's body. */
   fields?: object;
   timeouts?: Partial<AnswerTimeouts>;
   call?: RecordedCall;
@@ -77,7 +77,7 @@ export async function serveCall({
     const room = memory.open(keyId);
     await answerCall(house, call, { open, room, rateLimit: RATE_LIMIT, res }).finally(room.close);
   });
-  // What is no fault gets a status that no fault has, so that no test takes it for one.
+  // An error that is no fault gets a status that no fault has, so that no test takes it for one.
   const onError: ErrorRequestHandler = (error, _req, res, _next) => {
     const { status, body, headers = {} } = toWireError(error) ?? { status: 599, body: { error: String(error) } };
     res.status(status).set(headers).json(body);

@@ -20,7 +20,7 @@ import { addCredit } from './credits/addCredit.ts';
 
 /** For whatever is to succeed. */
 const PATIENT_MS = 20_000;
-/** Of one that has little patience; short beside what its look-ups would take one after the other. */
+/** The timeout of an impatient client. The look-ups one after the other would take longer. */
 const TIMEOUT_MS = 2_000;
 
 let auth: TestAuth;

@@ -1,4 +1,4 @@
-/** What a value is, where clients write it and engines read it. */
+/** The kind of a value, by its place in requests. */
 export type Form =
   | { is: 'text'; words?: readonly string[] }
   | { is: 'flag' }
@@ -42,7 +42,7 @@ const text: Form = { is: 'text' };
 const flag: Form = { is: 'flag' };
 const word = (...words: string[]): Form => ({ is: 'text', words });
 
-// What LangChain, LiteLLM and the AI SDK pass through for providers that cache by mark.
+// Marks that LangChain, LiteLLM and the AI SDK pass through for providers that cache by mark.
 const CACHE_MARKS = ['cache_control', 'prompt_cache_breakpoint'];
 
 const MESSAGES = ['messages'];
@@ -74,9 +74,9 @@ export const clientKeys: Record<Place, PlaceKeys> = {
     keep: { tool_calls: { is: 'list', place: 'tool_call' }, reasoning: text, reasoning_content: text },
     needs: [],
     drop: [
-      // Of the answers that are sent back as they came.
+      // Fields of answers that are sent back unchanged.
       ...['refusal', 'function_call', 'audio', 'annotations', 'parsed'],
-      // Of LiteLLM, OpenRouter and the AI SDK.
+      // Fields of LiteLLM, OpenRouter and the AI SDK.
       ...[
         'reasoning_details',
         'thinking_blocks',

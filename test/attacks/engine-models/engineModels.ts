@@ -7,11 +7,11 @@ export type RequestOperation = 'chat' | 'completions' | 'embeddings';
 export const OPERATIONS: RequestOperation[] = ['chat', 'completions', 'embeddings'];
 
 interface Field {
-  /** As the source has it. */
+  /** The type in the source. */
   type: string;
   default?: string;
   required?: boolean;
-  /** What the client writes instead of the field's name. */
+  /** Other names of the field in requests. */
   aliases?: string[];
   /** The words it may be, where they are listed. */
   literals?: string[];
@@ -21,7 +21,7 @@ interface Field {
   of?: string[];
 }
 
-/** What `extract.py` read out of one release of an engine. */
+/** The output of `extract.py` for one release of an engine. */
 export interface EngineModels {
   engine: string;
   operations: Record<RequestOperation | 'tokenize', string[]>;
@@ -49,7 +49,7 @@ export function findTopLevelKeys(engine: EngineModels, operation: RequestOperati
   const ofModels = (of: RequestOperation | 'tokenize') =>
     engine.operations[of].flatMap((name) => keysOfModel(engine, name));
   const known = new Set(Object.keys(engine.operations).flatMap((name) => ofModels(name as RequestOperation)));
-  // What no model has is read of chats first of all.
+  // Keys without a model are those of chats first of all.
   const readRaw = Object.keys(engine.rawKeys.request ?? {}).filter((key) => !known.has(key));
   return [...new Set([...ofModels(operation), ...(operation === 'chat' ? readRaw : [])])];
 }
@@ -68,7 +68,7 @@ function findModelsAt(engine: EngineModels, operation: RequestOperation, path: r
   return names;
 }
 
-/** What engines' code calls the objects at a place, where it reads them without a model. */
+/** Names of objects in engines' code that reads them without a model, by place. */
 const READERS: Record<string, string> = {
   messages: 'message',
   'messages.content': 'part',

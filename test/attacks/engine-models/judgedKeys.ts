@@ -1,15 +1,16 @@
 import type { RequestOperation } from './engineModels.ts';
 
 /**
- * What becomes of a key of a request's body that some engine knows.
+ * The treatment of a key of a request's body that some engine knows.
+ *
  * - `ours`: the router writes it, or keeps it to itself; the client's own never reaches an engine.
- * - `checked`: the router's schema knows it, and what does not fit is refused.
- * - `forwarded`: as the client wrote it. It concerns this call alone and costs no more than is held for it.
+ * - `checked`: the router's schema knows it, and refuses other values.
+ * - `forwarded`: unchanged. It concerns this call alone and costs no more than is held for it.
  * - `refused`: 400 with the key as `param`, whatever its value but null.
  */
 export type Verdict = 'ours' | 'checked' | 'forwarded' | 'refused';
 
-/** What a refused key would name or do, where it is more than a setting of the call. */
+/** The danger of a refused key, if it is more than a setting of the call. */
 type Danger =
   | 'address'
   | 'file'
@@ -45,7 +46,7 @@ const SIZES = 'how images and videos are cut up, which is what they cost';
 const NAME = 'names a call, or a cache, that may be another tenant’s';
 const GRAMMAR = 'another form of `response_format`, and nobody of the public convention needs it';
 
-/** What holds for every operation whose request model knows the key. */
+/** Judgements for every operation whose request model knows the key. */
 const EVERYWHERE: Record<string, Judgement> = {
   model: ours('the engine’s own name for the model; in SGLang `name:adapter` chooses an adapter'),
   stream: ours('set as checked'),
@@ -144,7 +145,7 @@ const EVERYWHERE: Record<string, Judgement> = {
   ebnf: refused('cost', GRAMMAR),
 };
 
-/** What holds for one operation alone, or otherwise there. */
+/** Judgements for one operation alone, or different there. */
 const OF_OPERATION: Record<RequestOperation, Record<string, Judgement>> = {
   chat: {
     messages: checked(),

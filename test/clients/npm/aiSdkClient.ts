@@ -19,7 +19,7 @@ import {
 import { FORECAST, type Message, type Order, tripSchema, type Usage } from '../order.ts';
 import { createNpmClient, type Sight } from './createNpmClient.ts';
 
-/** What every call begins with. */
+/** The beginning of every call. */
 interface How {
   model: LanguageModel;
   maxRetries: number;

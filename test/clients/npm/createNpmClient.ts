@@ -1,7 +1,7 @@
 import type { Access, Client } from '../client.ts';
 import type { Order, Refusal, Seen } from '../order.ts';
 
-/** Where a client of this process reaches the gateway; its calls are to go through this `fetch`. */
+/** The gateway's address for a client of this process. Its calls must use this `fetch`. */
 export interface NpmAccess extends Access {
   fetch: typeof fetch;
 }

@@ -61,7 +61,7 @@ export const langchainClient = createNpmClient({
   },
   toRefusal(error) {
     if (!(error instanceof Error)) throw error;
-    // It wraps this one alone.
+    // The client wraps this error alone.
     if (error.name === 'ContextOverflowError') {
       return { ...toOpenaiRefusal(error.cause as APIError), errorName: error.name };
     }

@@ -1,7 +1,7 @@
 import type { APIError } from 'openai';
 import type { Refusal } from '../order.ts';
 
-/** What an error of the `openai` package says; LangChain lets these pass. */
+/** Returns the refusal in an error of the `openai` package. LangChain lets these errors pass. */
 export function toOpenaiRefusal(raised: APIError): Refusal {
   const { status, message, headers, error } = raised;
   const { provider_specific_fields: fields } = (error ?? {}) as {

@@ -28,7 +28,7 @@ export function startPython(script: string): PythonProcess {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-STDERR_LIMIT);
   });
-  child.stdin.on('error', () => undefined); // it has ended, which the missing answer tells
+  child.stdin.on('error', () => undefined); // the process has ended, which the missing answer shows
   const ended = once(child, 'close');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
 

@@ -54,7 +54,7 @@ export const keda: Cell = {
       const startedAt = performance.now();
       await runScript('keda', { say });
       suite.note(`KEDA is ready after ${toSeconds(performance.now() - startedAt)}`);
-      await context.ask('/v1/models'); // of which nothing is told before the first one
+      await context.ask('/v1/models'); // no router has metrics of models before the first call
       await applyObjects(scaledObjects);
       for (const scaledObject of scaledObjects) {
         if (scaledObject.metadata.name === 'media-jobs') context.startMedia(WAITING_JOBS);
@@ -91,7 +91,7 @@ export const keda: Cell = {
   },
 };
 
-/** Of every service, by kind and name. */
+/** Reads the replicas of every service, by kind and name. */
 async function readReplicas(): Promise<Map<string, number>> {
   const workloads = await listWorkloads(namespaceOf(REGION));
   const services = workloads.filter(({ metadata }) => REGION_SERVICES.some((name) => name === metadata.name));

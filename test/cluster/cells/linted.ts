@@ -46,7 +46,7 @@ export const linted: Cell = {
   },
 };
 
-/** Where kubeconform finds the schemas of this Kubernetes, and of the kinds that the manifests add. */
+/** Writes the schemas for kubeconform: those of this Kubernetes, and of the kinds that the manifests add. */
 async function writeSchemas(folder: string, say: (line: string) => void): Promise<string> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.yaml')).map((name) => join(folder, name));
   let location = '';

@@ -118,7 +118,7 @@ function isParty(party: Party, { metadata: { labels, namespace } }: Pod, region:
   return labels[APP] === (party.kind === 'migration' ? `migrate-${party.name}` : party.name);
 }
 
-/** What is no pod: the Kubernetes API, which routers alone ask, the kubelet, and this machine. */
+/** Lists targets that are no pod: the Kubernetes API, which only routers call, the kubelet, and this machine. */
 function listOutside(): Target[] {
   const isOfSystem = ({ metadata }: Pod): boolean => metadata.namespace === 'kube-system';
   return [

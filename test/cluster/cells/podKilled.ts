@@ -9,7 +9,7 @@ import { isPodReady, listRegionPods, type Pod } from '../region/pods.ts';
 import { startTraffic } from './rollingUpdate.ts';
 
 const REGION = 'us';
-/** Of calls between one strike and the next. */
+/** Calls between one strike and the next. */
 const CALLS_BETWEEN = 100;
 const POLL_MS = 200;
 const BACK_WITHIN_MS = 120_000;

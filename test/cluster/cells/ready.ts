@@ -2,7 +2,7 @@ import { bringUp, takeDown } from '@turnpike/cluster/cluster';
 import type { Cell } from '../cell.ts';
 
 const READY_WITHIN_MS = 180_000;
-/** As many as the cells want that come after. */
+/** Nodes that later cells need. */
 const NODES = 2;
 
 export const ready: Cell = {

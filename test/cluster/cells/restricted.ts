@@ -7,7 +7,7 @@ import { type Container, existsIn, listContainers, readProcess } from '../region
 import { APP, listRegionPods } from '../region/pods.ts';
 
 const TOKEN_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** Who asks the Kubernetes API for something: the routers, where their engines are. */
+/** The caller of the Kubernetes API: routers look up their engines there. */
 const ASKS_THE_API = 'model-router';
 const PROFILE = 'pod-security.kubernetes.io/enforce';
 

@@ -13,7 +13,7 @@ const UNBOUNDED = 1_000_000;
 const JOB_KINDS: MediaKind[] = ['image job', 'video', 'speech job', 'transcript job'];
 /** A stream of some twenty seconds. */
 const STREAM = { tokens: [150, 250] as [number, number], interTokenMs: 100 };
-/** Who reads events before who writes them, as docs/operations.md has it. */
+/** Readers of events come before their writers, as in docs/operations.md. */
 const ORDER: ServiceName[] = ['usage-ledger', 'auth', 'catalog', 'model-router', 'media-jobs', 'edge'];
 
 /** Calls and long streams of a region until they are told to stop, and media jobs whenever some are begun. */

@@ -19,7 +19,7 @@ const NAMESPACE = namespaceOf(REGION);
 const CALLS_PER_SECOND = 5;
 const UNBOUNDED = 1_000_000;
 const CREDIT_NANO_USD = 7_000_000_000n;
-/** Of calls between the base backup, the moment and the loss. */
+/** Calls between the base backup, the moment and the loss. */
 const CALLS_BETWEEN = 30;
 const REDIS_NEW = 'redis-new';
 const LEDGERS = 2;
@@ -162,7 +162,7 @@ async function restoreLedger(
     page: 'restore-ledger.md',
     variables: { MOMENT: moment },
     async prepare(commands) {
-      // What was restored, before the ledger goes on with it.
+      // The restored rows are compared before the ledger adds to them.
       if (!commands.includes('put_secret') || restored) return;
       restored = await restoredPool();
       const { length } = await readRows(restored, [workspaceId]);

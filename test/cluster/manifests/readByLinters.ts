@@ -4,7 +4,7 @@ import { BIN } from '@turnpike/cluster/paths';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { z } from 'zod';
 
-/** What a linter says of a file. */
+/** A linter's verdict on a file. */
 export interface Verdict {
   /** How many things it looked at: objects, or checks. */
   looked: number;

@@ -8,20 +8,20 @@ import { listRegionPods } from './pods.ts';
 import { untilRolledOut } from './rollout.ts';
 
 const NAME = 'postgres';
-/** As `k8s/examples/postgres-restored.yaml` names it. */
+/** The name in `k8s/examples/postgres-restored.yaml`. */
 const CLAIM = 'postgres-archive';
 
 /** A region's Postgres that archives its log to a volume. */
 export interface ArchivedPostgres {
   /** Copies the files of the server that runs into the archive. */
   copyFiles(): Promise<void>;
-  /** What the server's clock says, as a runbook wants a moment. */
+  /** Reads the server's clock, in a runbook's format of a moment. */
   readClock(): Promise<string>;
-  /** Has Postgres archive no more, for which it is started again, and gives the volume up. */
+  /** Ends the archiving of Postgres by a restart, and gives the volume up. */
   close(): Promise<void>;
 }
 
-/** Has a region's Postgres archive from now on, for which it is started again. */
+/** Makes a region's Postgres archive from now on, by a restart. */
 export async function archivePostgres(region: Region, postgresUrl: string): Promise<ArchivedPostgres> {
   const namespace = namespaceOf(region);
   await applyObjects([
@@ -62,7 +62,7 @@ export async function archivePostgres(region: Region, postgresUrl: string): Prom
         );
         const base = `archive/base/${rows[0].begun}`;
         const left = ['./pg_wal/*', './postmaster.pid', './postmaster.opts'].map((name) => `--exclude='${name}'`);
-        // What changes while it is read, the log puts right.
+        // The log repairs files that change during the copy.
         await runInFiles(
           container,
           `mkdir -p "${base}"\ntar -C data/postgres ${left.join(' ')} -cf - . | tar -C "${base}" -xpf -`,

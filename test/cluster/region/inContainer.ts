@@ -12,7 +12,7 @@ async function runOnNode(node: string, command: readonly string[], input = ''): 
   const pid = (await readFile(join(STATE, node, 'pid'), 'utf8')).trim();
   const namespaces = ['-t', pid, '--net', '--mount', '--pid', '--uts', '--ipc'];
   const child = spawn('nsenter', [...namespaces, '--', ...command], { stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.on('error', () => undefined); // it says why by its exit code
+  child.stdin.on('error', () => undefined); // the exit code has the cause
   child.stdin.end(input);
   const code = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);

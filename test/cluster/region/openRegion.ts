@@ -16,7 +16,7 @@ import { createOperator } from '../../faults/stack/operator.ts';
 import { Simulator } from '../../faults/stack/simulators.ts';
 import { listRegionPods } from './pods.ts';
 
-/** As the services have it where nothing else is set. */
+/** The services' default. */
 const LEASE_MS = 60_000;
 const QUERY_TIMEOUT_MS = 10_000;
 const READY_WITHIN_MS = 240_000;

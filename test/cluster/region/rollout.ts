@@ -6,7 +6,7 @@ import type { ServiceName } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 
 const POLL_MS = 500;
-/** Of one service: each of its pods may wait for its streams, and starts anew. */
+/** Time for one service: each of its pods may wait for its streams, and starts anew. */
 const ROLLOUT_WITHIN_MS = 400_000;
 
 /** The Deployment or StatefulSet of a service, or of another part. */

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { BIN, KUBECONFIG } from '@turnpike/cluster/paths';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 
-/** Of what a block printed before it failed, and so says why. */
+/** Last lines of a block that failed, which have its cause. */
 const LINES_SHOWN = 15;
 /** Some wait for a condition, for as long as it takes. */
 const ENDS_WITHIN_MS = 900_000;
@@ -31,7 +31,7 @@ export function openShell(variables: Record<string, string>): Shell {
       printed += text;
       onPrinted();
     });
-  child.stdin.on('error', () => undefined); // it has ended, and 'close' says so
+  child.stdin.on('error', () => undefined); // the shell has ended, and 'close' reports it
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   child.once('close', () => resolve());
 

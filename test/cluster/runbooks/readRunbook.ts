@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { type RunbookBlock, toBlocks } from './toBlocks.ts';
 
-/** Where the pages lie. */
+/** The folder of the pages. */
 export const RUNBOOKS = join(repositoryRoot, 'docs', 'runbooks');
 
 /** The commands of a page, in its order. Throws where it has none. */

@@ -7,7 +7,7 @@ import { readSecret } from '../region/secrets.ts';
 import { openShell } from './openShell.ts';
 import { readRunbook } from './readRunbook.ts';
 
-/** What a page needs, and how it is seen that it did what it says. */
+/** The needs of a page, and the check of its effect. */
 export interface Rehearsal {
   page: string;
   variables?: Record<string, string>;

@@ -15,7 +15,7 @@ const statusSchema = z.object({
 });
 const metricsSchema = z.object({ items: z.tuple([z.object({ value: z.string() })]) });
 
-/** What KEDA says of a ScaledObject: each condition by its type, and the metrics it serves, one a trigger. */
+/** The state of a ScaledObject in KEDA: each condition by its type, and the metrics it serves, one a trigger. */
 export interface ScalingState {
   conditions: Map<string, { status: string; message: string | undefined }>;
   metrics: string[];

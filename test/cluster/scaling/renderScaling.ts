@@ -5,7 +5,7 @@ import type { Region } from '@turnpike/config/region';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { type ScaledObject, scaledObjectSchema } from './scaledObject.ts';
 
-/** By what a region is scaled, as its own cluster has it: the region of this machine has the same namespace and services. */
+/** Renders the scaling of a region. The region of this machine has the same namespace and services. */
 export async function renderScaling(region: Region): Promise<{ scaledObjects: ScaledObject[]; podMonitor: Manifest }> {
   const manifests = parseManifests(await kubectl(['kustomize', join(repositoryRoot, 'k8s/overlays', region)]));
   const ofKind = (wanted: string): Manifest[] => manifests.filter(({ kind }) => kind === wanted);

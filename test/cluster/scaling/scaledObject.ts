@@ -5,7 +5,7 @@ const triggerSchema = z.looseObject({
   metadata: z.looseObject({ query: z.string(), threshold: z.string() }),
 });
 
-/** What of a ScaledObject the suite goes by; the rest is kept as it is. */
+/** The fields of a ScaledObject that the suite uses; the rest is kept. */
 export const scaledObjectSchema = z.looseObject({
   metadata: z.looseObject({ name: z.string(), namespace: z.string() }),
   spec: z.looseObject({

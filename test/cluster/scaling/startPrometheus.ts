@@ -20,7 +20,7 @@ const answerSchema = z.object({
 
 /** A Prometheus in the cluster. */
 export interface Prometheus {
-  /** What it answers to a query now, a number for each series. */
+  /** Returns the values of a query now, a number for each series. */
   ask(query: string): Promise<number[]>;
   /** Takes it away, with its namespace. */
   remove(): Promise<void>;

@@ -18,12 +18,15 @@ const podMonitorSchema = z.object({
   }),
 });
 
-/** What Prometheus has of a pod's label or annotation: letters, digits and underscores. */
+/** Returns Prometheus' name for a pod's label or annotation: letters, digits and underscores. */
 const toMetaLabel = (label: string): string => `__meta_kubernetes_pod_label_${label.replaceAll(/[^a-zA-Z0-9_]/g, '_')}`;
 
 const copy = (from: string, to: string) => ({ source_labels: [from], target_label: to });
 
-/** What the Prometheus operator makes of a PodMonitor with one endpoint: pods of its namespace, and the labels that queries go by. */
+/**
+ * Returns the scrape job that the Prometheus operator makes of a PodMonitor with one endpoint: pods of its namespace, and the
+ * labels of queries.
+ */
 export function toScrapeConfig(podMonitor: unknown) {
   const { metadata, spec } = podMonitorSchema.parse(podMonitor);
   const [{ port, path, interval, scrapeTimeout, relabelings }] = spec.podMetricsEndpoints;

@@ -1,6 +1,6 @@
 import type { ScaledObject } from './scaledObject.ts';
 
-/** Of the first trigger; the others stay as they are, and two cores are far from them. */
+/** A trial of the first trigger. The others stay as they are, and two cores are far from them. */
 export interface Trial {
   threshold: number;
   most: number;

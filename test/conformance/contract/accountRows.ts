@@ -1,4 +1,4 @@
-/** What clients look up: models, the key, usage; and what is billed. */
+/** Rows of look-ups: models, the key, usage; and of bills. */
 export const accountRows = {
   'models.list': 'GET /v1/models is a list with one entry for each live model of the region',
   'models.entry': 'an entry has every field of the catalog, each of its type',

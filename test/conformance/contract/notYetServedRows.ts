@@ -1,4 +1,4 @@
-/** What the contract says of the part that is not built yet, the account layer. Counted, and not tested. */
+/** Rows of the account layer, which is not built yet. They are counted, and not tested. */
 export const notYetServedRows = {
   'account.one-workspace': 'an organization has at most one workspace in each region',
   'account.region-permanent': 'the region of a workspace is chosen at its creation and never changes',

@@ -1,4 +1,4 @@
-/** What clients see while a part of the stack is away. Chat stands for all inference. */
+/** Rows of clients' views while a part of the stack is down. Chat stands for all inference. */
 export const outageRows = {
   'outages.auth.chat': 'key verification down: chat is 503 auth_service_unavailable with Retry-After, never unverified',
   'outages.auth.silent': 'a key verification that gives no verdict in time is the same 503',

@@ -1,4 +1,4 @@
-/** What a chat request may hold, and what of it reaches the engine. */
+/** Rows of the fields of a chat request, and of those that reach the engine. */
 export const requestRows = {
   'request.model.id': 'a model is called by its bare catalog id',
   'request.model.names':

@@ -26,7 +26,7 @@ import { FPS, IMAGE_ALIAS, MODELS, PRICES } from '../support/writeMediaCatalog.t
 const GENERATE = '/images/generations';
 const SPEAK = '/audio/speech';
 const TRANSCRIBE = '/audio/transcriptions';
-/** What each kind of bytes begins with. */
+/** The first bytes of each format. */
 const SIGNATURES: Record<string, RegExp> = {
   png: /^\x89PNG\r\n/,
   jpeg: /^\xff\xd8\xff/,
@@ -336,7 +336,7 @@ row('media.speech.async', async () => {
   expect(Number(lossless.readBigUInt64BE(18) & (2n ** 36n - 1n))).toBe((bytes.length - samples) / 2);
 });
 
-/** What was written down. */
+/** Returns the transcript of a file. */
 async function transcriptOf(caller: Client, file: Buffer, fields: Record<string, string> = {}): Promise<string> {
   const { status, text } = await caller.post(TRANSCRIBE, aRecording({ response_format: 'text', ...fields }, file));
   expect({ status, text }).toMatchObject({ status: 200 });

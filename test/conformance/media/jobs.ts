@@ -557,7 +557,7 @@ row('media.videos.list.expired', async () => {
   expect(idsOf(await caller.get(`/videos?after=${middle.id}&order=asc`))).toEqual([newest.id]);
 });
 
-/** Where the stack's object store keeps what it has. */
+/** Lists the objects of a job in the stack's object store. */
 const listObjects = async ({ id }: Pick<Job, 'id'>): Promise<string[]> => {
   const folder = join(stack.stateDir, 'data-embedded', 'objects');
   return (await readdir(folder, { recursive: true })).filter((name) => name.includes(id));
@@ -607,7 +607,7 @@ row('media.removal.video', async () => {
   await age(job, 10 * 60);
   const removed = await untilRemoved(job);
   expect(removed.sealed_texts).toBeNull();
-  // What was there is told, and is there no more.
+  // Removed objects are reported, and are gone.
   expect(removed.outputs).toEqual([expect.objectContaining({ bytes: expect.any(Number), sha256: expect.any(String) })]);
   expect((await listObjects(job)).filter((name) => /\.\w+$/.test(name))).toEqual([]);
 });

@@ -120,7 +120,7 @@ row('models.tools', async () => {
 
 row('models.live-only', async () => {
   const ids = (await listed()).map(({ id }) => id);
-  // That those without an engine are not either is seen where a region has none for some: regions.own-list.
+  // Models without an engine are missing too: row regions.own-list tests that in a region that has none for some.
   expect(ids).not.toContain('llama-3.1-70b-instruct');
 });
 
@@ -292,7 +292,7 @@ row('key.old-secret-ends', async () => {
   const ask = (who: ReturnType<typeof createClient>) => who.post('/chat/completions', aChat('tokens=1'));
   const look = (who: ReturnType<typeof createClient>) =>
     Promise.all(paths.map(async (path) => (await who.get(path)).status));
-  // What is remembered of it must not let it in.
+  // The cached key must not be accepted.
   expect([(await ask(byOld)).status, ...(await look(byOld))]).toEqual([200, 200, 200, 200]);
   await stack.operator.endOldSecret(newApiKey);
   expect((await ask(byOld)).status).toBe(401);

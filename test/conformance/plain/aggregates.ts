@@ -71,7 +71,7 @@ function aBusyAccount(): ReturnType<typeof callAround> {
   return calledAround;
 }
 
-/** What the records of calls say together, made here anew. */
+/** Sums the records of calls, independently of the service. */
 function sumOf(records: UsageRecord[]) {
   const count = (status: string) => records.filter((record) => record.status === status).length;
   const sum = (name: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
@@ -234,7 +234,7 @@ row('aggregate.timeout', async () => {
   } finally {
     await rival.end();
   }
-  // What was called meanwhile is recorded and summed once the ledger can write again.
+  // Calls of the outage are recorded and summed once the ledger can write again.
   expect(await account.untilUsage(later.headers)).toMatchObject({ status: 'success' });
   expect((await account.get('/svc/usage')).status).toBe(200);
 });

@@ -18,7 +18,7 @@ const WINDOW_TOKENS = 8_192;
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 const IMAGE_TOKENS = 256;
 const REASONING_MODELS = ['deepseek-r1-0528', 'qwen3-32b'];
-/** Has JSON mode, but no answers by a schema. */
+/** A model with JSON mode and without answers by a schema. */
 const MODEL_WITHOUT_SCHEMAS = 'deepseek-r1-0528';
 const REASONING = 'Let me think: 天気 « où ».';
 

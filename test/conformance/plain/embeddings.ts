@@ -67,7 +67,7 @@ row('embeddings.base64', async () => {
   const bytes = Buffer.from(text, 'base64');
   const numbers = Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(4 * index));
   expect(numbers).toEqual(await vectorOf({ input, encoding_format: 'float' }));
-  // What the client library asks for where it is not told.
+  // The client library's default.
   const { data } = await (await makeAccount(stack)).openai.embeddings.create({ model: MODEL, input });
   expect([...(data[0]?.embedding ?? [])]).toEqual(numbers);
 });

@@ -15,7 +15,7 @@ import { invalid, PNG, wrapped } from '../support/shapes.ts';
 import { DISABLED_MODEL, MODEL_WITHOUT_CACHE, UNCLEARED_MODEL } from '../support/writeCatalogFile.ts';
 
 const ALIAS = 'llama-3.3-70b';
-/** Of images, audio and video: the catalog has them, and no operation of text serves them. */
+/** Models of images, audio and video: the catalog has them, and no text operation serves them. */
 const MEDIA_MODELS = ['flux.1-schnell', 'whisper-large-v3', 'wan2.2-t2v-a14b'];
 const TOOLS = [{ type: 'function', function: { name: 'forecast', parameters: { type: 'object' } } }];
 const SCHEMA_FORMAT = { type: 'json_schema', json_schema: { name: 'lake', schema: { type: 'object' } } };
@@ -84,7 +84,7 @@ row('request.messages.parts', async () => {
   expect(await sent({ model: VISION_MODEL, ...asked })).toMatchObject(asked);
   const refused = { role: 'assistant', content: [{ type: 'refusal', refusal: 'I will not.' }] };
   const messages = [{ role: 'user', content: [{ type: 'text', text: 'a' }] }, refused, { role: 'user', content: 'b' }];
-  // Not every engine knows a refusal; those that do print its text.
+  // Only some engines know a refusal; others print its text.
   const written = { role: 'assistant', content: [{ type: 'text', text: 'I will not.' }] };
   expect((await sent({ messages })).messages).toEqual(messages.with(1, written));
 });

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 
-/** What came back, read to its end. */
+/** A response, read to its end. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -20,7 +20,7 @@ interface Sending extends Call {
   body?: object | string | Buffer | FormData;
 }
 
-/** Whoever sends requests with one key, or with none. Retries nothing. */
+/** Sends requests with one key, or with none. Retries nothing. */
 export interface Client {
   send(method: 'GET' | 'POST' | 'DELETE', path: string, sending?: Sending): Promise<Answer>;
   get(path: string, call?: Call): Promise<Answer>;

@@ -64,7 +64,7 @@ export async function aCaller(key: NewKey = {}, workspace: NewWorkspace = { cred
 export type Job = MediaJob | Video;
 export const jobOf = ({ body }: Answer): Job => body as Job;
 
-/** Where a job is looked up. */
+/** Returns the path of a job. */
 export const pathOf = ({ id, object }: Job): string =>
   object === 'video' ? `/videos/${id}` : object === 'image.job' ? `/images/jobs/${id}` : `/audio/jobs/${id}`;
 
@@ -101,6 +101,6 @@ export async function expectSpent({ account }: Caller, nanoUsd: bigint): Promise
   await until('nothing to be held', async () => (await heldOf(account)) === 0n);
 }
 
-/** What is held of a workspace's credit, in nano-dollars. */
+/** Returns the held part of a workspace's credit, in nano-dollars. */
 export const heldOf = async ({ workspaceId }: Account): Promise<bigint> =>
   BigInt((await redis.hget(`{${workspaceId}}:wallet`, 'held')) ?? 0);

@@ -8,9 +8,9 @@ import { writeMediaCatalog } from './writeMediaCatalog.ts';
 
 /** The one stack of all rows of media: few models, of every kind, and backends that take no time. */
 export let stack: TestStack;
-/** Where the jobs are: rows move their times, as nobody waits for a day. */
+/** The table of jobs: rows move their times, because no test waits for a day. */
 export let jobTable: pg.Client;
-/** Where balances are. */
+/** The Redis of the balances. */
 export let redis: Redis;
 
 /** More than a row makes, and few enough for one to make more. */

@@ -7,7 +7,7 @@ const QUEUE_TIMEOUT_MS = 5_000;
 
 /** The one stack of all rows and client libraries that need no other; to start one takes longer than most of them. */
 export let stack: TestStack;
-/** Has the key that the stack was seeded with. */
+/** A client with the key that the stack was seeded with. */
 export let client: Client;
 
 beforeAll(async () => {

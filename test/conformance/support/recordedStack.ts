@@ -17,7 +17,7 @@ export const SERVED_MODELS = [MODEL, PLAIN_MODEL, VISION_MODEL, EMBEDDING_MODEL,
 export let engine: RecordingEngine;
 /** The one stack, of region us, of all rows that look at what an engine is sent, or say what it answers. */
 export let stack: TestStack;
-/** Has the key that the stack was seeded with. */
+/** A client with the key that the stack was seeded with. */
 export let client: Client;
 
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import type { TestStack } from '../../support/startTestStack.ts';
 
-/** What becomes of a simulated engine's port, as its simulator knows it. */
+/** The state of a simulated engine's port, in the simulator's words. */
 export type EngineState = 'serving' | 'refusing' | 'cutting';
 
 /** Changes the state of the engines of one model: of every simulator, or of the first few. */

@@ -32,7 +32,7 @@ export const wrapped = (status: number, message: string, fields: object = {}) =>
   },
 });
 
-/** What a 401, a 402 and a key's own 429 add: where to read on. */
+/** The link in a 401, a 402 and a key's own 429. */
 export const DOC_URL = { doc_url: expect.stringMatching(/^https?:\/\//) };
 
 /** Envelope of the inference family with its `code`. */

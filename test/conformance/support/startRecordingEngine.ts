@@ -23,7 +23,7 @@ export interface RecordingEngine {
   stop(): Promise<void>;
 }
 
-/** What every whole answer says that it used. */
+/** The usage of every whole answer. */
 const RECORDED_USAGE = {
   prompt_tokens: 20,
   completion_tokens: 3,

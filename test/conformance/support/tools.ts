@@ -13,7 +13,7 @@ export const TOOLS = ['forecast', 'history'].map((name) => ({
   function: { name, description: `Weather ${name}, « où » 天気`, parameters: PARAMETERS },
 }));
 
-/** What the arguments of a call of either have to be. */
+/** The schema of the arguments of a call of either tool. */
 export const toolArgumentsSchema = z.fromJSONSchema(PARAMETERS as z.core.JSONSchema.JSONSchema);
 
 /** A `tool_choice` that names a function. */

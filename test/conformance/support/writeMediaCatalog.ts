@@ -24,7 +24,7 @@ export const MODELS = {
 } as const;
 
 export const IMAGE_ALIAS = 'pictures-latest';
-/** What a unit costs, in nano-dollars: an image, a second, a character, and a minute of a recording. */
+/** Price of a unit, in nano-dollars: an image, a second, a character, and a minute of a recording. */
 export const PRICES = { image: 2_500_000n, second: 10_000_000n, character: 800n, minute: 1_500_000n };
 export const SIZE = '64x64';
 export const FPS = 8;

@@ -65,7 +65,7 @@ async function ownAnswer(directives: string, fields: object = {}): Promise<Whole
 
 type SeenStream = Pick<Answer, 'status' | 'text'>;
 
-/** What the events of a whole stream carry, comments and the last `[DONE]` left out. */
+/** Returns the chunks of a whole stream, without comments and the last `[DONE]`. */
 function chunksOf({ text }: SeenStream): Chunk[] {
   const events = splitEvents(text.replaceAll(KEEP_ALIVE, ''));
   expect(events.pop()).toBe('[DONE]');

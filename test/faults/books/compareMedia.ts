@@ -86,7 +86,7 @@ function compareJobs(
   return compared;
 }
 
-/** What a client was told of its job is what became of it, and it was told of one end. */
+/** Compares the job with its client's view. The client may have seen one end only. */
 function compareClient(client: MediaRecord, job: JobRow, problems: ProblemList): void {
   const what = describe(job, client);
   const ends = client.seen.filter((status) => status === 'completed' || status === 'failed');
@@ -174,8 +174,8 @@ function compareHidden({ calls, jobs }: Evidence['media'], problems: ProblemList
 }
 
 /**
- * What was completed was rendered, and nothing more often than there are attempts: what is waited for without a job has two as well.
- * Several calls may have one prompt.
+ * Compares renders with calls. A completed call was rendered, and none more often than it has attempts; a call that waits without
+ * a job has two as well. Several calls may have one prompt.
  */
 function compareRenders({ calls, jobs, models, renders }: Evidence['media'], problems: ProblemList): void {
   const keyOf = (model: string | undefined, prompt: string): string => `${model}: ${prompt}`;
@@ -212,7 +212,7 @@ const DIGITS = 18;
 const NANO_IN_ATTO = 10n ** 9n;
 const SECONDS_IN_MINUTE = 60n;
 
-/** What so many units cost: rounded half-up once. Written here anew, as the product's own arithmetic is not its own judge. */
+/** Returns the cost of units, rounded half-up once. It does not use the product's own arithmetic, which it judges. */
 export function costOf(units: number, model: string, models: MediaModels): bigint {
   const entry = Object.values(models).find(({ id }) => id === model);
   if (!entry) throw new Error(`there is no price of ${model}`);

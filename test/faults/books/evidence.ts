@@ -10,9 +10,9 @@ import type { PriceList } from './readPrices.ts';
 
 /** All that is known of the calls of one cell, by everybody who knows anything of them. */
 export interface Evidence {
-  /** What the clients saw. */
+  /** The clients' records. */
   calls: readonly CallRecord[];
-  /** What the engines served. */
+  /** The engines' records. */
   served: readonly ServedRequest[];
   rows: readonly LedgerRow[];
   media: MediaEvidence;
@@ -22,18 +22,18 @@ export interface Evidence {
   prices: PriceList;
 }
 
-/** What is known of the media calls of one cell beside their rows in the ledger. */
+/** The records of the media calls of one cell, beside their rows in the ledger. */
 export interface MediaEvidence {
   calls: readonly MediaRecord[];
   /** The table of jobs. */
   jobs: readonly JobRow[];
-  /** What was asked of, and what that costs. */
+  /** The models of the requests, with their prices. */
   models: MediaModels;
-  /** What the media backends rendered. */
+  /** The renders of the media backends. */
   renders: readonly Render[];
 }
 
-/** What a fault may do to the books without anything being wrong. */
+/** Differences in the books that a fault may cause. */
 export interface BookRules {
   /** Most calls whose ending nobody could know, as their router died or froze or the engine did not say. */
   unknownAtMost: number;
@@ -45,7 +45,7 @@ export interface BookRules {
   goneWithPostgres: Set<string>;
 }
 
-/** What the books say. Whole are those with nothing lost, doubled or apart, and no problem. */
+/** The result of a check of the books. Whole books have nothing lost, doubled or apart, and no problem. */
 export interface Findings {
   lost: number;
   doubled: number;

@@ -1,4 +1,4 @@
-/** What a router still counts on an engine. */
+/** A router's count of its work on an engine. */
 interface CountedEngine {
   id: string;
   open_calls: number;

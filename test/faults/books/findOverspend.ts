@@ -17,7 +17,7 @@ export function findOverspend(
     const callId = requestId.slice(0, 36);
     firstSeen.set(callId, Math.min(receivedAt, firstSeen.get(callId) ?? receivedAt));
   }
-  /** What leaves the credit, by the instant. */
+  /** Movements of the credit, by their instant. */
   const moves = new Map<string, { atMs: number; amount: bigint }[]>();
   const move = (workspaceId: string, atMs: number, amount: bigint): void => {
     const known = moves.get(workspaceId);
@@ -33,7 +33,7 @@ export function findOverspend(
   for (const [workspaceId, ofWorkspace] of moves) {
     let committed = 0n;
     let worst = 0n;
-    // What comes back first: of one instant nobody knows the order.
+    // Credits come first within one instant, because its order is unknown.
     for (const { amount } of ofWorkspace.sort((a, b) => a.atMs - b.atMs || Number(a.amount - b.amount))) {
       committed += amount;
       if (committed > worst) worst = committed;

@@ -1,4 +1,4 @@
-/** What is wrong, each kind once with how often and a first example: a thousand lines would say no more. */
+/** Problems, each kind once with its count and a first example, because a thousand lines would say no more. */
 export class ProblemList {
   readonly #found = new Map<string, { count: number; example: string }>();
 

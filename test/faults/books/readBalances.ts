@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** What the gate counts of a limited amount, in nano-dollars. */
+/** The gate's counters of a limited amount, in nano-dollars. */
 export interface Balance {
   /**
    * Recorded, and ended but not yet taken over from the ledger; undefined where what is recorded was never asked for, or not since
@@ -23,7 +23,7 @@ export interface WorkspaceBalances {
       }
     | undefined;
   keys: Map<string, Balance>;
-  /** By `YYYY-MM`. */
+  /** Months as `YYYY-MM`. */
   months: Map<string, Balance>;
   /** Calls that run, or that the sums do not contain. */
   pendingCalls: number;

@@ -14,7 +14,7 @@ export interface LedgerRow {
   promptTokens: number;
   cachedTokens: number;
   completionTokens: number;
-  /** Of media what was measured; null of text. */
+  /** The measured units of media; null for text. */
   units: number | null;
   charge: bigint;
   hold: bigint;
@@ -24,17 +24,17 @@ export interface LedgerRow {
   endedAtMs: number;
 }
 
-/** What the ledger's sums say of some workspaces, by what they sum over. */
+/** The ledger's sums of some workspaces, by what they sum over. */
 export interface LedgerTotals {
   byKey: Map<string, bigint>;
   byWorkspace: Map<string, bigint>;
   /** `<workspace> <YYYY-MM>` */
   byMonth: Map<string, bigint>;
-  /** Of the hourly sums. */
+  /** Requests in the hourly sums. */
   hourlyRequests: number;
   hourlyCharge: bigint;
   credited: Map<string, bigint>;
-  /** By workspace, how often its sums have changed. */
+  /** Number of changes of each workspace's sums. */
   sequence: Map<string, bigint>;
 }
 

@@ -21,7 +21,7 @@ export interface Tokens {
   completionTokens: number;
 }
 
-/** What tokens cost by a version of the catalog, and what the books count as read from a cache. */
+/** Prices of tokens by a version of the catalog, and the count of cached tokens in the books. */
 export interface PriceList {
   costOf(tokens: Tokens, call: { model: string; version: number }): bigint;
 }

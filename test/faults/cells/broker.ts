@@ -53,7 +53,7 @@ export const broker: CellTable = {
       ...kill('usage-ledger'),
       async strike({ stack: { ledger, parts } }) {
         await ledger.query('UPDATE event_offset SET next_offset = 0');
-        // Where it stands is asked anew when partitions are assigned.
+        // The offset is read anew when partitions are assigned.
         await parts.kill('usage-ledger');
       },
     },
@@ -178,7 +178,7 @@ async function deleteUnreadEvents(context: CellContext): Promise<void> {
   await deleteTopic(kafkaBrokers ?? '');
   await parts.restart('usage-ledger');
   context.checkOutcomes(await context.startLoad({ calls }).done, { ok: true });
-  // What was deleted unread stands in the routers' spools until it is recorded.
+  // Records that were deleted unread stay in the routers' spools until they are recorded.
   const all = 3 * calls + keys.length;
   await context.until('a row of every call', async () => (await countRows()) === all, SENT_AGAIN_WITHIN_MS);
 }

@@ -102,7 +102,7 @@ function toCell(link: CutLink, direction: CutDirection, way: 'cut' | 'swallow'):
     holds: `${refused.length > 0 ? `${refused.join(' and ')} get 503 at most; all` : 'all'} is admitted again within 5 s`,
     eventLog,
     ...(to === 'redis' && { notOnCluster: 'no proxy stands before the nodes of a cluster' }),
-    // By default all packets are dropped, and a proxy swallows those of one direction.
+    // All packets of a cut are dropped by default, and a proxy swallows those of one direction.
     isDrawn: (seed) => (way === 'cut' ? direction === 'both' : direction === (seed % 2 ? 'answers' : 'requests')),
     run: (context) => cut(context, link, { direction, way }),
   };
@@ -126,7 +126,7 @@ async function cut(
     else await links.become({ from, to }, SWALLOWS[direction]);
     const cutAt = Date.now();
     await look(context, length.cutMs);
-    // What was open stays open: who gave a connection up has to see to it.
+    // Open connections stay open, so the process that gave one up has to close it.
     if (filter) await filter.clear();
     else await links.become({ from, to }, {});
     const servesAgainAt = Date.now() + SERVES_WITHIN_MS;

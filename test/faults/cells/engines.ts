@@ -118,7 +118,7 @@ async function killOne(context: CellContext): Promise<void> {
   context.checkOutcomes(calls, { ok: true, error_event: openAtKill, '500': openAtKill });
 }
 
-/** As the fault stack's router is told. */
+/** The timeout of the fault stack's router. */
 const FIRST_EVENT_MS = 6_000;
 const BETWEEN_EVENTS_MS = 3_000;
 const WHOLE_MS = 10_000;
@@ -143,7 +143,7 @@ async function loseOne(context: CellContext, { strike, repair }: Fault): Promise
   await context.repaired();
   const calls = await load.done;
 
-  // What had begun there cannot go elsewhere; nor can all that waits, where no retry is left.
+  // A begun call cannot go elsewhere. Waiting ones cannot all do so, if no retry is left.
   context.checkOutcomes(calls, { ok: true, error_event: openAtStrike, '500': true });
   context.check(
     calls.every(({ isStream, outcome }) => !isStream || outcome !== '500'),

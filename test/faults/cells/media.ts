@@ -15,7 +15,9 @@ import { forgetPeak, readPeakMib } from '../stack/peakMemory.ts';
 import { eraseMedia } from './mediaErasure.ts';
 import { loseFile } from './redis.ts';
 
-/** Of a stack that is broken: an answer in time, or a refusal; and what died with its worker twice has failed, at no charge. */
+/**
+ * Outcomes of a broken stack: an answer in time, or a refusal. A job that died with its worker twice has failed, at no charge.
+ */
 export const REFUSED = {
   '500': true,
   '502': true,
@@ -295,7 +297,7 @@ async function breakWorkers(context: CellContext): Promise<void> {
   const killing = async (): Promise<void> => {
     const kills = timesOf('kills');
     for (let kill = 0; kill < kills; kill += 1) {
-      // What comes while there is nobody to take it would be refused.
+      // A call would be refused while no process can take it.
       await context.stack.untilReady();
       if (kill >= kills * STORE_AWAY_AFTER) storeBack ??= haveStoreAway();
       const load = context.startMedia({

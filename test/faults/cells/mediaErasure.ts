@@ -20,7 +20,7 @@ const VIDEOS = 50;
 const VIDEOS_IN_FULL = 1_000;
 /** Calls of a cell with `--full`. */
 const FULL_CALLS = 10_000;
-/** What is made waits for the machine, so that nothing is refused. */
+/** Rendering waits for the machine, so that no call is refused. */
 const PACE = { perSecond: 5, openAtMost: 10 };
 
 const MINUTE_MS = 60_000;
@@ -37,7 +37,7 @@ const TRIED_AGAIN = "INTERVAL '20 seconds'";
 /** For all removals to have been tried once. */
 const TRIED_WITHIN_MS = 120_000;
 const ASKED_AT_ONCE = 20;
-/** Of a clip: too long to stand anywhere by chance. */
+/** Length of a piece of a video: too long to be anywhere by chance. */
 const SLICE_BYTES = 48;
 /** Jobs whose keys of texts are looked for. */
 const KEYS_SOUGHT = 10;
@@ -53,7 +53,7 @@ const TIMES = [
   'created_at',
   'ended_at',
 ].concat(['expires_at', 'remove_at', 'backend_cleared_at', 'removed_at']);
-/** What simulated engines were asked stands in their own logs, by which the books are checked. */
+/** Simulated engines keep their requests in their own logs, by which the books are checked. */
 const OF_SIMULATORS = /\/media-simulators\/[^/]+\/log\.jsonl$/;
 
 interface Made {
@@ -90,7 +90,7 @@ export async function eraseMedia(
   const made = await readMade(context);
   context.check(made.length === calls, `${made.length} of ${calls} clips were made`);
 
-  // What is sought in the end is there now, so that it means something where it is not found then.
+  // The slices are there before the search, or their absence would prove nothing.
   const slices = await readSlices(bucket, made);
   const textKeys = await readTextKeys(bucket, made);
   const before = await search(readFiles(bucket), { texts: [canary], bytes: [...slices, ...textKeys] });
@@ -141,10 +141,7 @@ async function readMade({ stack, account }: CellContext): Promise<Made[]> {
   return rows;
 }
 
-/**
- * Has every job that is still to be looked at be so old, from its end on: all of its times lie further back. Whoever is at work on one
- * loses it, as what it knows is of before.
- */
+/** Moves all times of every unfinished job back. A process that is at work on one loses it, because its state is from before. */
 async function ageTo({ stack, account }: CellContext, ms: number): Promise<void> {
   const moved = TIMES.map((time) => `${time} = ${time} - (make_interval(secs => $2) - (now() - ended_at))`);
   await stack.media.query(
@@ -186,7 +183,7 @@ async function checkAnswers(
   }
 }
 
-/** What has to be kept of each job is: what was made, counted and hashed, what it cost, and when it was removed. */
+/** Checks the kept record of each job: its result, counted and hashed, its cost, and the time of its removal. */
 async function checkRecord(context: CellContext, made: readonly Made[]): Promise<void> {
   const { rows } = await context.stack.media.query(
     `SELECT job_id, outputs, units, charge_nano_usd, state, sealed_texts IS NULL AND inputs = '[]' AND due_at IS NULL AS is_done,

@@ -69,7 +69,7 @@ async function spendLastCents(context: CellContext): Promise<void> {
   }
 }
 
-/** What one of the equal calls holds, as its row says. */
+/** Returns the hold of one of the equal calls, by its row. */
 async function findHold(context: CellContext): Promise<bigint> {
   const [record] = await context.startLoad({ ...EQUAL_CALLS, calls: 1, exactly: 0 }).done;
   let held: bigint | undefined;

@@ -152,7 +152,7 @@ async function restoreCopy(context: CellContext): Promise<void> {
     forMs: 100,
     times: 2,
   });
-  // What is not loaded when the ledger gives no balances cannot be counted.
+  // A call whose balances are not loaded while the ledger gives none cannot be counted.
   context.checkOutcomes(calls, { ok: true, '503': true });
 }
 
@@ -183,7 +183,7 @@ async function restoreToPoint(context: CellContext): Promise<void> {
   await parts.kill('postgres');
   const lostAt = performance.now();
   await backup.restore(moment);
-  // It would have begun to read again before anybody could look.
+  // The ledger would have begun to read again before the check.
   await parts.freeze('usage-ledger');
   await parts.restart('postgres');
   const restoredMs = performance.now() - lostAt;
@@ -226,7 +226,7 @@ async function failOver(context: CellContext, { losesLog }: { losesLog: boolean 
           return;
         }
         failedAt = Date.now();
-        // It ends its recovery at once, as there is no more log to be had, and begins a timeline.
+        // The standby ends its recovery at once, because there is no more log, and begins a timeline.
         await appendFile(join(standby, 'postgresql.auto.conf'), "restore_command = 'false'\n");
         await writeFile(join(standby, 'recovery.signal'), '');
         await run('rm', ['-rf', data]);

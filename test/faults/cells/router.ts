@@ -187,7 +187,7 @@ async function fillDisk(context: CellContext): Promise<void> {
     await parts.restart('model-router');
     const calls = await breakUnderLoad(context, {
       fault: {
-        // As much as fits: the write of the rest fails.
+        // The file is as large as the disk: the write of the rest fails.
         strike: () => writeFile(stranger, Buffer.alloc(DISK_BYTES)).catch(() => undefined),
         repair: () => rm(stranger),
       },

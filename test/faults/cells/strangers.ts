@@ -59,7 +59,7 @@ async function misdirectRouter(context: CellContext): Promise<void> {
   await stack.parts.end(name);
   await stack.parts.restart('model-router-2');
   const calls = await load.done;
-  // What comes while a router of this stack ends may be refused, whoever is right.
+  // Calls may be refused while a router of this stack ends, whichever Redis is right.
   context.checkOutcomes(calls, { ok: true, '503': true });
   const beside = calls.filter((call) => call.startedAt >= startedAt && call.startedAt < endedAt);
   context.check(beside.length > 0, 'no call came while the stranger was there');

@@ -1,4 +1,4 @@
-/** What a client was told of a call's tokens. */
+/** A call's tokens as its client sees them. */
 export interface SeenUsage {
   promptTokens: number;
   completionTokens: number;

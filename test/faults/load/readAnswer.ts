@@ -9,7 +9,7 @@ const bodySchema = z.object({
   error: z.union([errorSchema, z.string()]).optional(),
 });
 
-/** What an answer's body says. */
+/** The content of an answer's body. */
 export interface ReadAnswer {
   outcome: Outcome;
   usage: SeenUsage | undefined;

@@ -5,7 +5,7 @@ import { readStream, readWhole } from './readAnswer.ts';
 /** Longest a client waits for the end of a call. */
 const PATIENCE_MS = 60_000;
 
-/** Where a client cuts a call. */
+/** The point at which a client cuts a call. */
 export interface Cut {
   /** After so many bytes of the body, */
   afterBytes?: number;

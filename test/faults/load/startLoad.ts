@@ -29,7 +29,7 @@ export interface LoadOptions {
   streamShare?: number;
   /** Sent as it is; the model's own limit where it is not given. */
   maxTokens?: number;
-  /** Where the client cuts a call; nowhere where it gives undefined. */
+  /** Returns the point at which the client cuts a call; undefined for no cut. */
   cut?: (random: Random) => Cut | undefined;
   /**
    * The same chat every time, with this number in it: every byte of it is a token, so that the bound of its worst case is

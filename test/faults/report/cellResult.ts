@@ -1,6 +1,6 @@
 import type { Cell } from '../cell.ts';
 
-/** What came of one cell. */
+/** The outcome of one cell. */
 export interface CellResult {
   cell: Cell;
   seed: number;
@@ -16,8 +16,8 @@ export interface CellResult {
   problems: string[];
   /** Requirement of the fault that this machine lacks; undefined if the cell ran. */
   notTested: string | undefined;
-  /** What was measured beside. */
+  /** Measurements. */
   notes: string[];
-  /** Where the logs of the stack are kept, if it failed. */
+  /** The folder of the stack's logs, if it failed. */
   logs: string | undefined;
 }

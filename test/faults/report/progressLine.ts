@@ -1,6 +1,6 @@
 const INTERVAL_MS = 500;
 
-/** What is being done at this moment, in a line that is written over and over on a terminal, and nowhere else. */
+/** The current step, in a line that is overwritten on a terminal, and printed nowhere else. */
 export class ProgressLine {
   readonly #output: NodeJS.WriteStream;
   readonly #timer: NodeJS.Timeout | undefined;

@@ -10,7 +10,7 @@ export interface FailingDeletes {
   close(): Promise<void>;
 }
 
-/** Of the objects, how many have deletes that fail. */
+/** Share of the objects whose deletes fail. */
 const SHARE = 0.3;
 /** How many of an object: each delete of the store's client is up to three requests, so that one or two of those fail as a whole. */
 const TIMES: [number, number] = [3, 6];

@@ -21,12 +21,12 @@ export class Links {
     return proxy.port;
   }
 
-  /** Where clients reach several edges: a load balancer, and no proxy. */
+  /** Opens one port for clients of several edges: a load balancer, and no proxy. */
   openClients(edges: readonly LinkReplica[]): Promise<number> {
     return this.#balancers.open(edges);
   }
 
-  /** What the chosen links do from now on. */
+  /** Sets the behavior of the chosen links from now on. */
   async become(choice: LinkChoice, behaviour: LinkBehaviour): Promise<void> {
     await Promise.all(this.#chosen(choice).map((proxy) => proxy.become(behaviour)));
   }
@@ -51,7 +51,7 @@ export class Links {
     return this.#chosen(choice).map(({ port }) => port);
   }
 
-  /** Where the part listens that the chosen links lead to. */
+  /** Returns the listener of the part behind the chosen links. */
   targetOf(choice: LinkChoice): number {
     const [link] = this.#listChosen(choice);
     if (!link) throw new Error(`there is no link to ${choice.to}`);

@@ -10,9 +10,9 @@ export interface Render {
   /** The replica that made it, as rows of jobs name it. */
   replica: string;
   model: string;
-  /** What a video's record is called there. */
+  /** The backend's id of a video's record. */
   jobId: string | null;
-  /** What was to be drawn or spoken; nothing where it heard. */
+  /** The text to draw or speak; empty for a transcript. */
   prompt: string;
   state: 'waiting' | 'running' | 'finished' | 'aborted' | 'failed' | 'lost';
   units: Record<string, unknown>;
@@ -41,7 +41,7 @@ const stateSchema = z.object({
   jobs: z.array(z.unknown()),
 });
 
-/** What one simulated media backend is told and asked by its admin listener. Its log outlives its process. */
+/** One simulated media backend, by its admin listener. Its log outlives its process. */
 export class MediaBackend {
   readonly id: string;
   readonly model: string;
@@ -89,7 +89,7 @@ export class MediaBackend {
     await this.#ask('POST', 'restart', { records: 'forget' });
   }
 
-  /** As it was at the start. */
+  /** Restores the state of the start. */
   async mend(): Promise<void> {
     await this.clearFaults();
     await this.configure(QUICK);

@@ -25,7 +25,7 @@ const enginesSchema = z.object({
   ),
 });
 
-/** What an operator does to a stack while it is broken: through the services' internal interfaces, without any proxy. */
+/** An operator's actions on a broken stack: through the services' internal interfaces, without any proxy. */
 export type Operator = ReturnType<typeof createOperator>;
 
 export function createOperator(services: Record<InternalService, { internal_url: string }>, operatorKey: string) {
@@ -98,11 +98,11 @@ export function createOperator(services: Record<InternalService, { internal_url:
     async revokeKey(keyId: string): Promise<void> {
       await call('auth', 'POST', `/keys/${keyId}/revoke`);
     },
-    /** Has Redis take over what the ledger has of a workspace by now. */
+    /** Makes Redis take over the ledger's current sums of a workspace. */
     async reloadBalances(workspaceId: string): Promise<void> {
       await call('model-router', 'POST', `/workspaces/${workspaceId}/balances/reload`);
     },
-    /** What the router thinks of each engine now. */
+    /** Lists a router's view of each engine now. */
     async listEngines() {
       return enginesSchema.parse(await call('model-router', 'GET', '/engines')).engines;
     },

@@ -7,16 +7,16 @@ import pg from 'pg';
 import type { FaultStack } from './startFaultStack.ts';
 
 const run = promisify(execFile);
-/** Of a segment of the log, from its end until it is in the archive. */
+/** Longest time from the end of a segment of the log until it is in the archive. */
 const ARCHIVED_WITHIN_MS = 20_000;
-/** What tar ends with where a file changed or went while it was read, as files of a server that runs do. */
+/** The exit code of tar if a file changed or went during the read, as files of a running server do. */
 const CHANGED_WHILE_READ = 1;
 
-/** What it takes to bring a stack's Postgres back as it was at a moment: a copy of its files, and all of its log since. */
+/** The means to restore a stack's Postgres as of a moment: a copy of its files, and all of its log since. */
 export interface PostgresBackup {
   /** Copies the files of the server that runs. */
   copyFiles(): Promise<void>;
-  /** What the server's clock says. */
+  /** Reads the server's clock. */
   readClock(): Promise<string>;
   /** Ends the open segment of the log, and waits until the archive has it. */
   archiveLog(): Promise<void>;
@@ -24,7 +24,7 @@ export interface PostgresBackup {
   restore(moment: string): Promise<void>;
 }
 
-/** Has Postgres archive its log from now on, for which it is started again. */
+/** Makes Postgres archive its log from now on, by a restart. */
 export async function startPostgresBackup({ dataDir, parts, postgresUrl }: FaultStack): Promise<PostgresBackup> {
   const data = join(dataDir, 'postgres');
   const archive = join(dataDir, 'postgres-log');

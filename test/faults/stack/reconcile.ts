@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('../../../deploy/operator/src/main.ts', import.meta.url));
 const TIMEOUT_MS = 120_000;
 
-/** What `turnpike reconcile` says of a stack. */
+/** The output of `turnpike reconcile`. */
 export interface Reconciliation {
   agree: boolean;
   /** All that it prints. */

@@ -8,7 +8,7 @@ const IN_STEP_WITHIN_MS = 15_000;
 /** A replica of a stack's Redis that can take its place. */
 export interface Replica {
   port: number;
-  /** It is a primary from now on. */
+  /** Makes it a primary. */
   promote(): Promise<void>;
   /** The old primary is a replica of it from now on, and tells nobody whom it serves. */
   demoteFormer(): Promise<void>;

@@ -44,7 +44,10 @@ function childrenOf(parent: number): number[] {
   return pids.filter((pid) => readStat(pid)?.parent === parent);
 }
 
-/** What Linux says of a process; undefined where there is none. The name, which may hold anything, ends at the last bracket. */
+/**
+ * Reads the state of a process from Linux; undefined if there is none. The name, which may hold anything, ends at the last
+ * bracket.
+ */
 function readStat(pid: number): { state: string; parent: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

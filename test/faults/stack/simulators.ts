@@ -31,10 +31,10 @@ const requestsSchema = z.object({
   ),
 });
 
-/** What one engine simulator is told and asked by its admin listener. */
+/** One engine simulator, by its admin listener. */
 export class Simulator {
   readonly #adminUrl: string;
-  /** What processes of it that were killed had served. */
+  /** Requests that killed processes of it had served. */
   readonly #kept: ServedRequest[] = [];
   #isRetired = false;
 
@@ -86,7 +86,7 @@ export class Simulator {
     await this.#ask('POST', 'faults', rules);
   }
 
-  /** As it was at the start. */
+  /** Restores the state of the start. */
   async mend(): Promise<void> {
     await this.#ask('DELETE', 'faults');
     await this.become('serving');

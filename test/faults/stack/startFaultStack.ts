@@ -72,7 +72,7 @@ export interface FaultStackOptions {
 /** A whole region with a proxy on every link, whose parts can be killed, frozen and started again. */
 export interface FaultStack extends BookedStack {
   stateDir: string;
-  /** Where the stores keep what they have. */
+  /** The folder of the stores. */
   dataDir: string;
   kafkaBrokers: string | null;
   catalogFile: string;
@@ -80,15 +80,15 @@ export interface FaultStack extends BookedStack {
   links: Links;
   /** The server of all databases, as the one who may see them. */
   postgresUrl: string;
-  /** Where Redis listens, with its password. */
+  /** The address of Redis, with its password. */
   readonly redisUrl: string;
   /** Another Redis has taken over: it is looked at from now on. */
   lookAtRedis(url: string): void;
   /** Address by which services of the fleet read what the edge does not serve. */
   internalUrlOf(service: InternalService): string;
-  /** Where the operator's command line finds the stack. */
+  /** The description of the stack for the operator's command line. */
   stackFile: string;
-  /** Where the services' code is taken from. */
+  /** Returns the folder of the services' code. */
   codeRoot(): Promise<string>;
   /** Takes it from another folder: what is started from now on. */
   runFrom(root: string): Promise<void>;

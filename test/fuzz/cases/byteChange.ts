@@ -12,7 +12,7 @@ export type ByteChange =
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** What no UTF-8 has: a lone continuation, an overlong slash, a surrogate, beyond Unicode, a cut sequence; and a NUL. */
+/** Bytes that no UTF-8 has: a lone continuation, an overlong slash, a surrogate, beyond Unicode, a cut sequence; and a NUL. */
 const INVALID = [[0x80], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe6, 0xbc], [0xff, 0xfe], [0]];
 
 const kind = <Kind extends string>(name: Kind) => fc.constant(name);

@@ -5,7 +5,7 @@ type Header = readonly [name: string, value: string];
 
 const GOOD_KEY: Header = ['authorization', `Bearer ${KEY}`];
 
-/** What is no key, or not one: 401. */
+/** Headers without a key, or with several: 401. */
 const authorization: fc.Arbitrary<readonly Header[]> = fc.oneof(
   fc.constant([]),
   fc
@@ -69,7 +69,7 @@ const CONTENT_TYPES = [
 ];
 const CODINGS = ['gzip', 'br', 'deflate', 'gzip, gzip', 'identity', 'IDENTITY', 'zstd', 'x', 'identity, gzip', ''];
 
-/** What only the edge and the services say of a call, and what some servers heed. */
+/** Headers that only the edge and the services set, and that some servers heed. */
 const FORGED: readonly Header[] = [
   ...(
     [
@@ -119,7 +119,7 @@ const extra: fc.Arbitrary<readonly Header[]> = fc.oneof(
   fc.constantFrom(4_000, 12_000).map((length): readonly Header[] => [['x-long', 'a'.repeat(length)]]),
 );
 
-/** As clients may write it: one or more spaces. */
+/** The key as clients may write it: after one or more spaces. */
 const SPACED_KEY: Header = ['authorization', `Bearer   ${KEY}`];
 
 /** Most requests have a good key and no header that nobody needs. */

@@ -47,7 +47,7 @@ const TEXTS = [
   '"file:///etc/passwd"',
 ];
 
-/** What is no JSON, though some readers take it. */
+/** Texts that are no JSON, though some parsers accept them. */
 const NO_JSON = [
   'NaN',
   'Infinity',

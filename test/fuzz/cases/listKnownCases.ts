@@ -2,7 +2,7 @@ import { type CallCase, type FuzzCase, KEY } from './fuzzCase.ts';
 import { listHostileValues } from './hostileValues.ts';
 import { listRawCases } from './rawCase.ts';
 
-/** Where a value goes: a field of the gateway's own, one inside it, one of the engine's, and all of them. */
+/** Places of a value: a field of the gateway's own, one inside it, one of the engine's, and all of them. */
 const BODIES: readonly ((value: string) => string)[] = [
   (value) => `{"model":"llama-3.1-8b-instruct","max_tokens":1,"messages":${value}}`,
   (value) => `{"model":"llama-3.1-8b-instruct","max_tokens":1,"messages":[{"role":"user","content":${value}}]}`,

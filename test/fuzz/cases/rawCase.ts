@@ -4,7 +4,7 @@ import fc from 'fast-check';
 export interface RawCase {
   kind: 'raw';
   bytes: Buffer;
-  /** What the one answer may be. */
+  /** The allowed statuses of the one answer. */
   statuses: readonly number[];
   /** Whether a second request is hidden in it, which must never be answered. */
   hidesAnother: boolean;

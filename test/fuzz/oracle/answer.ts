@@ -7,7 +7,7 @@ export interface Answer {
   answers: number;
 }
 
-/** What is wrong with an answer, or with there being none. */
+/** A problem of an answer, or of its absence. */
 export interface Problem {
   kind: 'status' | 'shape' | 'leak' | 'answers' | 'silence' | 'stall';
   text: string;

@@ -6,8 +6,8 @@ const HEADERS = { taken: 90, most: 100 };
 const HEADER_BYTES = { taken: 14_000, most: 16_384 };
 
 /**
- * What the answer to a case may be, where nothing is down and no limit is near: as narrow as the case tells without the
- * gateway's own parsers. 500 and 503 are never among them.
+ * Returns the allowed statuses of a case while every dependency is up and no limit is near. They are as narrow as possible
+ * without the gateway's own parsers. 500 and 503 are never among them.
  */
 export function expectedStatuses(fuzzCase: FuzzCase): readonly number[] {
   if (fuzzCase.kind === 'raw') return fuzzCase.statuses;
@@ -62,7 +62,7 @@ function mediaStatuses(call: CallCase): readonly number[] {
   const isDelete = call.method === 'DELETE' && JOBS.exec(path)?.[2] === undefined && JOBS.test(path);
   if (!isLookUp && !isDelete && !isCreation(call)) return [405];
   if (!hasKey(call)) return [401];
-  // Of jobs that nobody has; a query is looked at first.
+  // No client has such a job; the query is checked first.
   if (JOBS.test(path)) return isDelete ? [404] : [404, 422];
   if (isLookUp) return [200, 422];
   // A text that no engine could be sent is a field that fails.

@@ -1,4 +1,4 @@
-/** What no answer may show of the service's inside. */
+/** Texts of the service's inside that no answer may show. */
 const PATTERNS = [
   /\bat (?:async )?[\w.<>]+ \(/,
   /\b[\w-]+\.(?:ts|js|mjs|lua):\d+/,
@@ -13,8 +13,8 @@ const PATTERNS = [
 ];
 
 /**
- * What an answer shows that the request did not say itself. `secrets` are texts of this run that nobody may see, such as
- * the key.
+ * Finds texts in an answer that its request did not contain. `secrets` are texts of this run that no answer may show, such as the
+ * key.
  */
 export function findLeaks(
   answer: string,

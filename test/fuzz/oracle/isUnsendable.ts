@@ -20,10 +20,10 @@ export function isUnsendable(bytes: Buffer): boolean {
   return !isObject || hasUnsendable(value) || repeatsKey(text);
 }
 
-/** Of a longer text nobody knows: it would take longer to find out than to send it. */
+/** Longest text that is checked. Checking a longer one would take longer than sending it. */
 const MAX_LENGTH = 65_536;
 
-/** Of two values at one key the first, which no parser shows, may be nested deeper than the stack. */
+/** True if an object has a key twice. The first value, which no parser shows, may be nested deeper than the stack. */
 function repeatsKey(text: string): boolean {
   if (text.length > MAX_LENGTH) return false;
   try {

@@ -6,25 +6,25 @@ import { toNano } from '../../support/priceOf.ts';
 
 /** The accounts of one workspace and its keys, wherever they are kept. */
 export interface Books {
-  /** What is wrong with them once nothing is under way; waits for that, and gives up after some minutes. */
+  /** Returns the problems of the books once no call is in progress. Gives up waiting after some minutes. */
   check(served: ServedCalls): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** What a run saw to be served: calls of text by their ids, and how many of media, whose ids nobody is told. */
+/** Calls that a run saw served: text calls by their ids, and the number of media calls, whose ids no client gets. */
 export interface ServedCalls {
   callIds: readonly string[];
   media: number;
 }
 
-/** What the accounts are, all read at one time. */
+/** The accounts, all read at one time. */
 export interface BookPages {
   rows: readonly LedgerRow[];
   /** Which of them are of media. */
   mediaCallIds: ReadonlySet<string>;
   totals: LedgerTotals;
   balances: WorkspaceBalances;
-  /** What the client is told that the keys have spent. */
+  /** The spend of the keys that clients see. */
   shownSpend: bigint;
 }
 
@@ -89,7 +89,7 @@ export function openBooks({
   };
 }
 
-/** What differs: each call that was served is charged once, sums are those of the rows everywhere, nothing is held. */
+/** Returns the differences: each served call is charged once, sums are those of the rows everywhere, nothing is held. */
 export function compareBooks(
   { rows, mediaCallIds, totals, balances, shownSpend }: BookPages,
   { callIds: servedCallIds, media }: ServedCalls,

@@ -17,7 +17,7 @@ export async function expectNoFinding(
   const draw: Draw = { seed, of: 'all' };
   const result = await runFuzz(stack, { draw, from: 0, cases, inFlight: IN_FLIGHT });
   expect(result.groups.map((group) => formatFinding(group, draw))).toEqual([]);
-  // Where all were refused, little would be proven.
+  // A run with refusals alone would prove little.
   expect(result.servedCallIds.length).toBeGreaterThan(cases / 20);
   expect(result.servedMedia).toBeGreaterThan(cases / 400);
   const callIds = [...served, ...result.servedCallIds];

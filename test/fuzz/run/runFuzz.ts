@@ -24,13 +24,13 @@ export interface FuzzOptions {
   onProgress?: (tally: FuzzTally) => void;
 }
 
-/** What a run has seen so far. */
+/** The results of a run so far. */
 export interface FuzzTally {
   done: number;
-  /** By status; `none` where no answer came. */
+  /** Counts by status; `none` without an answer. */
   statuses: Map<string, number>;
   findings: number;
-  /** What a busy machine may have caused, and did not come again. */
+  /** Findings that a busy machine may have caused, and that did not come again. */
   unsteady: number;
   longestBlockedMs: number;
 }

@@ -4,11 +4,11 @@ import type { Judge } from '../oracle/createJudge.ts';
 import { isCreation } from '../oracle/expectedStatuses.ts';
 import type { Sender } from './sendCase.ts';
 
-/** What came of one case. */
+/** The outcome of one case. */
 export interface Outcome {
   /** Undefined where no whole answer came. */
   status: number | undefined;
-  /** Of an answer that cost something. */
+  /** The id of an answer that cost something. */
   servedCallId: string | undefined;
   /** Whether media are, or will be made by it: their calls have no id that is shown. */
   isServedMedia: boolean;

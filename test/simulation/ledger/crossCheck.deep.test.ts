@@ -14,7 +14,7 @@ import { silentLog } from '../../../services/usage-ledger/test/openTestLedger.ts
 import { World } from '../world/world.ts';
 import { SimulatedDatabase } from './simulatedDatabase.ts';
 
-// What stands in for the ledger's Postgres does what it does.
+// Compares the stand-in for the ledger's Postgres with a real one.
 
 let ledger: StoppedLedger;
 beforeAll(async () => {
@@ -25,15 +25,15 @@ afterAll(() => ledger.close());
 /** A database, real or simulated. */
 interface Place {
   db: Db;
-  /** Of the real one: the number of its server's run. */
+  /** The number of the real server's run. */
   timeline: number;
   /** Time passes there. */
   pass: (seconds: number) => Promise<unknown>;
-  /** As if it had last caught up with another timeline than its own. */
+  /** Sets the timeline that it last caught up with to another one than its own. */
   comeFrom: (former: number) => Promise<unknown>;
 }
 
-/** What a life in the simulated database shows, and the same life in the real one. */
+/** Returns the results of one life in the simulated database, and of the same in the real one. */
 async function inBoth(live: (place: Place) => Promise<unknown>): Promise<{ simulated: unknown; real: unknown }> {
   const { db } = ledger;
   const comeFrom = (former: number) => db.$executeRaw`UPDATE recovery SET timeline = ${former}`;
@@ -169,7 +169,7 @@ it('catches up with a timeline as Postgres does', async () => {
     await catchUp(current, 5n);
     const nothing = { source: 'nobody', events: [], deadLetters: [] };
     await db.query(statements.recordBatch(place, { from: 0n, to: 5n }, nothing));
-    // Not the database's own.
+    // This timeline is not the database's own.
     await catchUp(current + 1, 5n);
     await catchUp(current, 6n);
     await catchUp(current, 5n);
@@ -180,7 +180,7 @@ it('catches up with a timeline as Postgres does', async () => {
   expect(simulated).toEqual(real);
   const [answers, gates] = [0, 2].map((which) => (real as unknown[]).filter((_, nth) => nth % 3 === which));
   expect(answers).toEqual([[], [], [], [{ was: 0 }], []]);
-  // Who is waited for has its time from then on.
+  // A router that is waited for has its time from then on.
   const [before, after] = [true, false].map((isLong) => [
     [true, true],
     [false, isLong],

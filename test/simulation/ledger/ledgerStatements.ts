@@ -12,7 +12,7 @@ export interface StatementContext {
   undo: (() => void)[];
   /** The database's clock, ms since 1970. */
   nowMs: number;
-  /** What the database writes. */
+  /** The timeline that the database writes. */
   timeline: number;
 }
 
@@ -29,7 +29,7 @@ type Models = {
   [Name in StatementName]: (context: StatementContext, ...args: Parameters<Statements[Name]>) => unknown;
 };
 
-/** What an absorb answers of one workspace. */
+/** The answer of an absorb for one workspace. */
 export type AbsorbRow = ReturnType<typeof MODELS.absorb>[number];
 
 /** Mutants of what statements do: each is told how to run the statement as it is. */
@@ -41,7 +41,7 @@ export type StatementChanges = {
   ) => unknown;
 };
 
-/** What each statement does to the tables and answers: its rows, or how many rows it changed. */
+/** The effect of each statement on the tables, and its answer: its rows, or how many rows it changed. */
 const MODELS = {
   readTimeOfRecording: ({ nowMs }) => [{ now: new Date(nowMs) }],
   ensureUsagePartitions: () => 0,
@@ -214,7 +214,7 @@ const MODELS = {
   },
 } satisfies Models;
 
-/** What Postgres' `encode(…, 'escape')` makes of bytes. */
+/** Returns Postgres' `encode(…, 'escape')` of bytes. */
 const escapeBytes = (bytes: Buffer): string =>
   bytes.every((byte) => byte > 0 && byte < 0x80 && byte !== 0x5c) ? bytes.toString('latin1') : escapeEach(bytes);
 

@@ -82,22 +82,22 @@ export class LedgerTables {
   usageRequests = new Map<string, UsageRow>();
   keyTotals = new Map<string, { workspaceId: string; charge: bigint }>();
   workspaceTotals = new Map<string, bigint>();
-  /** By workspace: how many transactions have changed its sums. */
+  /** Transactions that have changed its sums, by workspace. */
   sequences = new Map<string, number>();
-  /** By workspace and `YYYY-MM`. */
+  /** Totals by workspace and `YYYY-MM`. */
   monthTotals = new Map<string, bigint>();
-  /** By key, hour, model. */
+  /** Totals by key, hour, model. */
   hourTotals = new Map<string, HourTotal>();
-  /** By workspace: what its wallet was changed by. */
+  /** Changes of its wallet, by workspace. */
   postings: { workspaceId: string; keyId: string | undefined; wallet: bigint }[] = [];
   credits: CreditRow[] = [];
   eventOffsets = new Map<string, bigint>();
   deadLetters: DeadLetterRow[] = [];
   logs = new Map<string, LogRecord[]>();
   recovery: RecoveryRow = { heardAt: 0, listeningSince: 0, timeline: null };
-  /** By router and shard. */
+  /** Rows by router and shard. */
   routers = new Map<string, RouterRow>();
-  /** By shard and replication id. */
+  /** Rows by shard and replication id. */
   redisServers = new Map<string, RedisServerRow>();
   /** Marks given so far: none is given twice, whatever is rolled back. */
   marks = 0;

@@ -152,7 +152,7 @@ export class SimulatedDatabase {
     return { ...Object.fromEntries(models), query: raw, execute: raw };
   }
 
-  /** As the ledger's code knows it: with the statements that code uses, and no others. */
+  /** Returns it as the ledger's code knows it: with the statements that code uses, and no others. */
   asDb(): Db {
     const alone = this.#face((query) => this.#transaction((session) => this.#query(session, query)));
     const transaction = (work: (tx: object) => Promise<unknown>) =>

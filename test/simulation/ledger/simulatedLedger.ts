@@ -78,7 +78,7 @@ export class SimulatedLedger {
     return lags.reduce((sum, lag) => sum + lag, 0n);
   }
 
-  /** As of one consumer of all partitions: each has one of its own here. */
+  /** Returns the ends for one consumer of all partitions, although each has one of its own here. */
   async #endOffsets(): Promise<Map<number, bigint>> {
     const ends = await Promise.all(PARTITIONS.map((partition) => this.#store.endOffset(topicOf(partition))));
     return new Map(PARTITIONS.map((partition, nth) => [partition, ends[nth] ?? 0n]));

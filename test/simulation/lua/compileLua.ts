@@ -35,7 +35,7 @@ function toList(expression: Expression): string {
   return `lua.call(${[toValue(expression.base), toArguments(expression.arguments)].filter(Boolean).join(', ')})`;
 }
 
-/** Of several expressions the last one gives all its values, the others their first. */
+/** The last of several expressions gives all its values, the others their first. */
 const toArguments = (expressions: Expression[]): string =>
   expressions
     .map((each, at) => (at === expressions.length - 1 && isCall(each) ? `...${toList(each)}` : toValue(each)))
@@ -169,7 +169,7 @@ export function compileLua(source: string): CompiledScript {
   return (redisCall, keys, args) => {
     const redis = new LuaTable();
     redis.set('call', redisCall);
-    // What fails here is a mistake of the script, and is to be seen.
+    // An error here is a mistake of the script, and has to be seen.
     redis.set('pcall', redisCall);
     const [answer] = compiled(
       runtime,

@@ -145,7 +145,7 @@ function sub(whole: LuaValue, first: LuaValue, last: LuaValue): LuaValue[] {
 const unpack = (table: LuaValue, first: number, last: number): LuaValue[] =>
   Array.from({ length: last - first + 1 }, (_, nth) => index(table, first + nth));
 
-/** As Lua compares: of two that are equal the first stays, which tells -0 from 0. */
+/** Compares like Lua: the first of two equal values stays, which distinguishes -0 from 0. */
 const best =
   (isBetter: (one: number, other: number) => boolean): LuaFunction =>
   (...values) => [values.map(arithmetic).reduce((chosen, value) => (isBetter(value, chosen) ? value : chosen))];
@@ -156,7 +156,7 @@ const library = (functions: Record<string, LuaFunction>): LuaTable => {
   return table;
 };
 
-/** What scripts find beside `redis`, `KEYS` and `ARGV`. */
+/** Names that scripts find beside `redis`, `KEYS` and `ARGV`. */
 export const LIBRARIES: Record<string, LuaValue> = {
   tonumber: (value) => [toNumber(value)],
   unpack: (table, first, last) => unpack(table, arithmetic(first), arithmetic(last)),

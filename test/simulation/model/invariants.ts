@@ -32,7 +32,7 @@ export interface Broken {
   what: string;
 }
 
-/** What is wrong in a state, or will be once no faults happen any more. */
+/** Creates the check of a state: its faults now, or once no faults happen any more. */
 export function createInvariants(state: State): { find(): Broken | undefined; findAtOnce(): Broken | undefined } {
   const ahead = new State(state.protocol);
   function findAhead(gone?: number): Broken | undefined {
@@ -61,7 +61,7 @@ function findNow(state: State): Broken | undefined {
   return undefined;
 }
 
-/** What a call may still cost, or has cost. */
+/** Returns the cost of a call, or its possible cost. */
 function costOf({ phase, charge }: Call): number {
   if (phase === 'running') return WORST;
   return phase === 'ended' ? charge : 0;
@@ -81,7 +81,7 @@ function findOnceQuiet(state: State, gone?: number): Broken | undefined {
   const without = gone === undefined ? '' : ` without R${gone + 1}`;
   for (const call of state.calls) {
     const isOfGone = call.owner === gone;
-    // What a router has ended is known to its disk alone.
+    // A call that a router has ended is known to its disk alone.
     if (call.pending !== 'none' && !(call.pending === 'ended' && isOfGone && !isEndedSwept))
       return { invariant: 'exact', what: `c${call.index} stays pending with ${pendingAmountOf(call)}${without}` };
     if (call.phase === 'ended' && call.record !== 'final' && !isOfGone)

@@ -1,6 +1,6 @@
 import { type Answer, bitOf, type Call, type State } from './state.ts';
 
-/** What the ledger's sums contain: the final calls that cost something, and above them the two credits. */
+/** Returns the ledger's sums: the final calls that cost something, and above them the two credits. */
 export function sumsOf(state: State): number {
   const { calls } = state.protocol;
   let sums = state.setOf(({ record, charge }) => record === 'final' && charge > 0);

@@ -15,7 +15,7 @@ describe('with all rules', () => {
       const { broken, isComplete, states, depth } = search({ ...SMALL, faults, rules: toRules(), kinds });
       expect(broken).toBeUndefined();
       expect(isComplete).toBe(true);
-      // What is not reached proves nothing.
+      // A fault that is not reached proves nothing.
       expect(states).toBeGreaterThan(2_500);
       expect(depth).toBeGreaterThan(11);
     },
@@ -83,7 +83,7 @@ describe('with what is done otherwise than the protocol says', () => {
   );
 });
 
-/** As above, with one kind of fault. */
+/** The same numbers with one kind of fault. */
 const WITHOUT_IN_VARIANT: Record<
   keyof typeof VARIANT_RULES,
   [variant: Variant, faults: FaultKind[], Invariant, steps: number]

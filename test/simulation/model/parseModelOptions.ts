@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { FAULT_KINDS, type FaultKind, MOST_CALLS, type Protocol, SMALL, WORST } from './protocol.ts';
 import { isRule, RULE_NAMES, type Rule, toRules, VARIANT_NAMES, type Variant } from './rules.ts';
 
-/** What one command searches. */
+/** The search of one command. */
 export interface ModelOptions {
   /** The kinds of faults to be searched together; undefined for every pair in turn. */
   kinds: FaultKind[] | undefined;

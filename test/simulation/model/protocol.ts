@@ -1,6 +1,6 @@
 import type { Rules, Variant } from './rules.ts';
 
-/** What may go wrong. */
+/** Kinds of faults. */
 export const FAULT_KINDS = ['crash', 'lapse', 'laggard', 'lost', 'restored', 'failover', 'setback'] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -17,12 +17,12 @@ export const MOST_CALLS = 6;
 /** The protocol, and how far it is searched. */
 export interface Protocol {
   readonly rules: Rules;
-  /** What is done otherwise than the protocol says. */
+  /** Departures from the protocol. */
   readonly variants: readonly Variant[];
   readonly calls: number;
-  /** What a call may cost; at most its hold. */
+  /** Possible costs of a call; at most its hold. */
   readonly charges: readonly number[];
-  /** What the workspace has at first. */
+  /** The first credit of the workspace. */
   readonly credit: number;
   /** Whether the ledger also takes one credit up and one down. */
   readonly hasCredits: boolean;

@@ -41,7 +41,7 @@ export function putBack(state: State, router: Router): void {
   router.putBack = 'ran';
 }
 
-/** What is put back alone comes under an older session now, or is refused. */
+/** Calls that are put back alone come under an older session now, or are refused. */
 function leaveAlone(state: State, router: Router, isRefused: boolean): void {
   for (const call of state.calls) {
     if (call.owner !== router.index) continue;

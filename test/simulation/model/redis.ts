@@ -2,7 +2,7 @@ import { creditDown, creditUp } from './ledger.ts';
 import { WORST } from './protocol.ts';
 import { type Answer, type Call, isIn, type Router, type State } from './state.ts';
 
-/** What the entry of a call takes from what is left. */
+/** Returns the amount that the entry of a call takes from the rest. */
 export function pendingAmountOf({ pending, charge }: Call): number {
   if (pending === 'none') return 0;
   return pending === 'held' ? WORST : charge;
@@ -17,7 +17,7 @@ export function leftOf({ calls, redis: { sums }, protocol }: State): number {
   return left;
 }
 
-/** What the gate offers. */
+/** Returns the amount that the gate offers. */
 export const availableOf = (state: State): number =>
   state.calls.reduce((available, call) => available - pendingAmountOf(call), leftOf(state));
 
@@ -35,7 +35,7 @@ export const isReady = ({ hasSession, isRestarted, hasToPutBack }: Router): bool
 /** Whether its calls are to be found in Redis under a live session. */
 const isPresent = ({ hasSession, hasToPutBack }: Router): boolean => hasSession && !hasToPutBack;
 
-/** What a router asks the ledger about: all pending calls, and those in its own spool. */
+/** Returns the calls that a router asks the ledger about: all pending calls, and those in its own spool. */
 export function callsToAsk(state: State, router: Router): number {
   const isOwn = (call: Call): boolean => call.isSpooled && call.owner === router.index;
   if (!state.protocol.variants.includes('OWN_CALLS'))
@@ -129,7 +129,7 @@ export function loseRedis(state: State, comesBack: 'empty' | 'saved'): void {
   for (const call of state.calls) {
     call.pending = isSaved ? call.savedPending : 'none';
     call.isOfNewestSession = isSaved && call.isSavedOfNewestSession;
-    // It carries the id of Redis as well.
+    // The admission carries the id of Redis as well.
     if (call.admission === 'sent') call.admission = 'none';
     if (rules.PUTID) call.isAloneUnderWay = false;
     call.isAloneOfNewestSession = false;

@@ -1,5 +1,5 @@
 const ROWS_IN_CHUNK = 1 << 18;
-/** By its own name: to look up a global takes long in a test, and this is called for every word of every state. */
+/** A local name, because looking up a global takes long in a test, and this runs for every word of every state. */
 const { imul } = Math;
 
 /** Rows of so many words each, each kept once, in the order in which they came. */
@@ -34,7 +34,7 @@ export class RowTable {
     return true;
   }
 
-  /** Where the row's number is, or would be. */
+  /** Returns the slot of the row's number, which may be empty. */
   #findSlot(row: Int32Array): number {
     const slots = this.#slots;
     let slot = hashOf(row) & (slots.length - 1);

@@ -33,7 +33,7 @@ export const NOT_NEEDED = {
   EXISTS: 'settling a call that is not pending does nothing',
 } as const;
 
-/** What is done otherwise than the protocol says; each can be switched on by itself. */
+/** Departures from the protocol; each can be switched on by itself. */
 export const VARIANTS = {
   ROUTER_ADMITS:
     'a router checks its session itself, before it asks for an admission and when it has the answer; what is not answered is released',
@@ -47,7 +47,7 @@ export const VARIANTS = {
     'an ended call that is found to be pending no more, and is in the spool still, is put back alone under the session that lives',
 } as const;
 
-/** What a variant stands on in place of the rules that it does without. */
+/** Rules that a variant has in place of those that it does without. */
 export const VARIANT_RULES = {
   RECHECK: 'ROUTER_ADMITS: an admission whose session is not the router’s any more is released when its answer comes',
   ENDFIRST: 'ROUTER_ADMITS: the old session counts no more before the calls are listed',

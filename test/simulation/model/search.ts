@@ -33,7 +33,7 @@ export function search(
   const to = new State(protocol);
   const invariants = createInvariants(from);
   const table = new RowTable(from.words.length);
-  /** By state: the one from which it was reached first. */
+  /** The state from which each was reached first. */
   const parents: number[] = [-1];
   table.add(from.begin().words);
   let depth = 0;

@@ -55,7 +55,7 @@ const RouterView = viewOf({
   olderEnded: number,
   /** With OWN_CALLS alone: what was put back as ended and is in the spool no more. */
   toAskAgain: number,
-  /** As Redis saved it. */
+  /** The session as Redis saved it. */
   hadSession: flag,
 });
 
@@ -101,7 +101,9 @@ const FaultsView = viewOf({ left: number, wasRedisLost: flag });
 export type Call = InstanceType<typeof CallView>;
 export type Router = InstanceType<typeof RouterView>;
 export type Absorb = InstanceType<typeof AbsorbView>;
-/** What the ledger says, in one snapshot, of the calls in `asked`; `lapsed` is of Redis. Sets are bits, by the calls' indices. */
+/**
+ * The ledger's answer, in one snapshot, about the calls in `asked`; `lapsed` is of Redis. Sets are bits, by the calls' indices.
+ */
 export type Answer = Pick<Absorb, 'asked' | 'timeline' | 'seq' | 'sums' | 'finals' | 'unknowns' | 'lapsed'>;
 
 const ROUTERS = 2;

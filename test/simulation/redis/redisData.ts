@@ -9,7 +9,7 @@ interface Entry {
   expiresAtMs: number | undefined;
 }
 
-/** What a command answers: an array, a text, a whole number, or nothing. */
+/** The answer of a command: an array, a text, a whole number, or nothing. */
 export type Reply = null | number | string | Reply[];
 
 interface Change {
@@ -66,7 +66,7 @@ export class RedisData {
     this.replicationId = replicationId;
   }
 
-  /** What runs from here on is one step, at an instant that only has to rise. */
+  /** Begins a step, at an instant that only has to rise. */
   beginStep(at: number): void {
     this.#touched.clear();
     this.#stepAt = at;
@@ -74,7 +74,7 @@ export class RedisData {
     if (old > 200) this.#changes.splice(0, old);
   }
 
-  /** As a replica has it that has not heard of what came after `at`. */
+  /** Copies the state of a replica that has not received anything after `at`. */
   copyUntil(at: number, options: { clockUs: () => number; replicationId: string }): RedisData {
     const copy = new RedisData(options);
     copy.#entries = new Map([...this.#entries].map(([key, entry]) => [key, copyOf(entry)]));

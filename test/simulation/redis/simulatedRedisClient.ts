@@ -6,7 +6,7 @@ import type { SimulatedRedis } from './simulatedRedis.ts';
 
 /** The way between one router and Redis. */
 export interface RedisLink {
-  /** Where its address leads; a connection that stands stays where it is. */
+  /** The target of its address; an open connection stays where it is. */
   server: SimulatedRedis;
   isCut: boolean;
   /** Longest one direction takes, ms. */
@@ -27,7 +27,7 @@ const RECONNECT_MS = 100;
 export class SimulatedRedisClient extends EventEmitter {
   status: 'ready' | 'reconnecting' = 'reconnecting';
   readonly #world: World;
-  /** What it is connected to. */
+  /** The server of its connection. */
   #server: SimulatedRedis;
   readonly #owner: SimulatedProcess;
   readonly #link: RedisLink;
@@ -82,7 +82,7 @@ export class SimulatedRedisClient extends EventEmitter {
     return this.#server;
   }
 
-  /** As ioredis does when told to connect anew. */
+  /** Acts like ioredis when told to connect anew. */
   disconnect(): void {
     this.break();
   }
@@ -119,7 +119,7 @@ export class SimulatedRedisClient extends EventEmitter {
 
   #arrive(execute: () => Reply, settle: Pending['settle'], connection: number): void {
     const world = this.#world;
-    // Of a broken connection, what had reached the other side is still done there.
+    // Work that had reached the other side of a broken connection is still done there.
     if ((connection !== this.#connection || this.#link.isCut) && world.random.chance(0.5)) return;
     let reply: Reply = null;
     let failure: Error | undefined;
@@ -136,7 +136,7 @@ export class SimulatedRedisClient extends EventEmitter {
       () => {
         if (connection !== this.#connection) return;
         settle(failure, reply);
-        // As `connectRedis` has it.
+        // `connectRedis` does the same.
         if (failure?.message.startsWith('READONLY')) this.break();
       },
       this.#owner,
@@ -167,7 +167,7 @@ export class SimulatedRedisClient extends EventEmitter {
   hmget = (key: string, ...fields: string[]) => this.command('HMGET', key, ...fields);
   info = () => this.command('INFO');
 
-  /** As the product's code knows it. It has what that code calls, and nothing else. */
+  /** Returns it as the product's code knows it. It has the calls of that code, and nothing else. */
   asRedis(): Redis {
     return this as unknown as Redis;
   }

@@ -41,7 +41,7 @@ export interface SimulatedRouterOptions {
   mutate: (parts: RouterParts) => RouterParts;
 }
 
-/** What a mutant may change of a router. */
+/** The parts of a router that a mutant may change. */
 export interface RouterParts {
   redis: Redis;
   standing: Standing;
@@ -50,7 +50,7 @@ export interface RouterParts {
   eventLog: EventLogProducer;
 }
 
-/** What a call gets when it was let in. */
+/** The result for an admitted call. */
 export interface LetIn {
   call: OpenCall;
   holdNanoUsd: bigint;

@@ -144,7 +144,7 @@ export async function breakForGood(stack: Stack, name: string): Promise<void> {
   isOver = true;
 }
 
-/** Has a router asked again and again whether it admits. From when that is due on it has to, each time. */
+/** Asks a router again and again whether it admits. From the due time on it has to, each time. */
 async function probe(
   stack: Stack,
   machine: RouterMachine,

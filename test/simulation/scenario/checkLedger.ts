@@ -21,12 +21,12 @@ export function watchLedger(stack: Stack): LedgerWatch {
   const { world, database } = stack;
   const { tables } = database;
   const { redisServers, eventOffsets, routers } = tables;
-  /** By Redis, its mark, and since when routers are waited for. */
+  /** Each Redis with its mark, and the start of the wait for routers. */
   const raised = new Map<string, { mark: string; at: number }>();
   const openBefore = new Set<string>();
   const wasOpen = new Set<string>();
   const openRedis = new Set<string>();
-  /** By mark, when somebody last saw another Redis that was open. */
+  /** The time when a router last saw another open Redis, by mark. */
   const rivalSeenAt = new Map<string, number>();
   const offsets = new Map<string, bigint>();
   let { losses } = database;
@@ -50,7 +50,7 @@ export function watchLedger(stack: Stack): LedgerWatch {
 
   /** From when a Redis with another mark waits for routers. Where nobody had put back under the one before, nothing was lost. */
   function raisedAt(before: { mark: string; at: number } | undefined, hasSuperseded: boolean): number {
-    // Of one that most routers see, the few that held on to another have heard by then that theirs is closed.
+    // Routers that held on to another Redis than the majority's have heard by then that theirs is closed.
     if (hasSuperseded) return world.now - SOONER_MS;
     const isUsed = before && (wasOpen.has(before.mark) || hasPutBack(before.mark));
     return before && !isUsed ? before.at : world.now;

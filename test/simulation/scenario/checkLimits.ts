@@ -32,9 +32,9 @@ function limitsOf(truth: LedgerOfTruth, call: TrueCall, credit: bigint): Limit[]
 }
 
 /**
- * By what engines know, and no matter what Redis counts: with this call, what calls of its workspace have cost and those under way may
- * cost is within its credit, the key's budget and the month's cap. To be asked at the instant of its admission: nothing else makes
- * it more. Not counted are calls that `excuse` names, and those that nobody knows of any more.
+ * Checks by the engines' knowledge, whatever Redis counts. With this call, the cost of calls of its workspace, finished or not,
+ * is within its credit, the key's budget and the month's cap. To be asked at the instant of its admission: nothing else makes it
+ * more. Calls that `excuse` names, and those that no process knows any more, do not count.
  */
 export function checkCommitments(stack: Stack, admitted: TrueCall): void {
   const { truth } = stack;
@@ -46,7 +46,7 @@ export function checkCommitments(stack: Stack, admitted: TrueCall): void {
   });
 }
 
-/** What a call has cost, or may yet cost while its engine runs; nothing where an exception is made of it. */
+/** Returns the cost of a call, or its possible cost while its engine runs; nothing for an exception. */
 function amountOf(stack: Stack, call: TrueCall): bigint {
   const { truth } = stack;
   if (call.isExcused || call.holdNanoUsd === undefined || truth.isForgotten(call)) return 0n;
@@ -55,8 +55,9 @@ function amountOf(stack: Stack, call: TrueCall): bigint {
 }
 
 /**
- * What Redis counts of a workspace, of its keys and of its months is never less than what engines know, as far as sums are loaded and
- * the gate is open: too much is refused for a moment, and never too little. Where a call was admitted they had to be.
+ * Checks that Redis' counters of a workspace, of its keys and of its months are never less than the engines' knowledge, once sums
+ * are loaded and the gate is open. Too much is refused for a moment, and never too little. At an admission the sums have to be
+ * loaded.
  */
 export function checkCovered(stack: Stack, workspaceId: string, admittedKeyId: string | undefined): void {
   const { truth, redis, keys, database } = stack;
@@ -89,7 +90,7 @@ export function checkCovered(stack: Stack, workspaceId: string, admittedKeyId: s
   const counted = truth.creditOf(workspaceId) - count(wallet, '', 'left') + count(wallet, '', 'held', 'ended');
   expect(workspaceId, '', counted);
   const months = read('months');
-  // What a month that is over has spent limits nothing, and is not asked for any more.
+  // The spend of a past month limits nothing, and is not asked for any more.
   const current = new Date(stack.world.wallClockMs(redis.process)).toISOString().slice(0, 7);
   for (const month of new Set([...sums.keys()].filter((name) => /^\d{4}-\d\d$/.test(name) && name >= current)))
     if (months.get(`${month}:loaded`) === mark)

@@ -13,7 +13,7 @@ const tagOf = (key = ''): string => /^\{(.+?)\}/.exec(key)?.[1] ?? '';
 export function checkScript(stack: Stack, run: ScriptRun, redis: SimulatedRedis): void {
   const workspaceId = tagOf(run.keys[0]);
   if (!workspaceId) return;
-  // What stands in a Redis that is the region's no more is known to nobody.
+  // The content of a former Redis of the region is known to no process.
   const isRegions = redis === stack.redis;
   if (isRegions && run.name === 'admit' && isReply(run, 'admitted')) noteAdmission(stack, run);
   if (isRegions && run.name === 'settle' && run.reply === 'held') noteSettled(stack, run);
@@ -41,7 +41,7 @@ function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
   call.session = args[9];
   call.pendingAt = world.now;
   call.isPending = true;
-  // Who asked too late was refused by then, and an admission that runs all the same is taken back.
+  // A late call was refused by then, and an admission that runs all the same is taken back.
   if (call.isRefused) return;
   call.holdNanoUsd = BigInt(args[6] ?? 0);
   checkCommitments(stack, call);
@@ -61,7 +61,7 @@ function noteSettled({ truth, world }: Stack, { args }: ScriptRun): void {
   if (call) call.settledAt = world.now;
 }
 
-/** What a put-back brings is counted again. */
+/** Counts the calls of a put-back again. */
 function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
   for (let at = 5; at < args.length; at += 10) {
     const call = truth.calls.get(args[at] ?? '');
@@ -192,14 +192,14 @@ export function excuseTheLate(
   const hadItsTime = world.now - raisedAt > WAIT_MS && world.now - rivalSeenAt > LEAVE_MS;
   const hasPutBack = (routerId: string): boolean => database.tables.findRouter(routerId)?.putBackMark === mark;
   for (const { routerId, process, router } of machines) {
-    // Nobody's silence counts from when nobody could be heard.
+    // A router's silence does not count from before it could be heard.
     const listeningSince = database.tables.recovery.listeningSince - world.beganAtMs;
     const heardAt = Math.max(truth.heardAt.get(routerId) ?? Number.NEGATIVE_INFINITY, listeningSince);
     if (
       hadItsTime ||
       process.isDead ||
       !truth.heardAt.has(routerId) ||
-      // It has left, with nothing to bring, and is about to be told that it may.
+      // The router has left, with nothing to bring, and is about to hear that it may.
       (!database.tables.findRouter(routerId) && router?.isEmpty()) ||
       hasPutBack(routerId) ||
       world.now - heardAt > HEARD_MS
@@ -211,7 +211,7 @@ export function excuseTheLate(
     );
   }
   for (const call of truth.calls.values()) {
-    // Of what is recorded, sums that were loaded before have nothing yet.
+    // Sums that were loaded before a record have nothing of it yet.
     const isKnown = call.isLetIn || call.pendingAt !== undefined;
     const isForgotten = !isContained(stack, call) && !hasPutBack(call.routerId) && !standsUnderSession(stack, call);
     if (isKnown && isForgotten) truth.excuse(call);

@@ -24,7 +24,7 @@ async function loseRedis(stack: Stack, how: { isEmpty: boolean; lostMs: number; 
   redis.start(how);
 }
 
-/** As FLUSHALL does: it stays the same Redis. */
+/** Acts like FLUSHALL: it stays the same Redis. */
 function emptyRedis(stack: Stack): void {
   if (!isRedisAvailable(stack)) return;
   stack.world.note('somebody empties Redis');
@@ -38,7 +38,7 @@ function setClock(world: World, process: SimulatedProcess): void {
   process.skewMs += byMs;
 }
 
-/** As SIGSTOP does; or as a pause of its virtual machine does, where its monotonic clock stands still as well. */
+/** Acts like SIGSTOP, or like a pause of its virtual machine, in which its monotonic clock stands still as well. */
 async function freeze(
   stack: Stack,
   { mostMs, isClockStill }: { mostMs: number; isClockStill: boolean },
@@ -76,7 +76,7 @@ function noteLostCommits(stack: Stack): void {
     if (credit.amountNanoUsd < 0n) truth.count(credit, false);
     void writeCredit(stack, credit).catch((error: unknown) => world.fail(error));
   }
-  // What it lacks is read again, which may take its time.
+  // The missing part is read again, which may take its time.
   const { log } = stack;
   log.database.slownessMs = world.random.chance(0.5) ? 500 : 0.3;
   world.schedule(
@@ -125,7 +125,7 @@ function slowRedis(stack: Stack): Promise<void> {
   return during(stack, 2_000, { begin: set(stack.world.random.between(100, 400)), end: set(LINK_MS) });
 }
 
-/** What can go wrong in a run, and what operators do meanwhile. */
+/** Faults of a run, and the operators' acts meanwhile. */
 export const FAULTS: Record<string, Fault> = {
   redisLosesItsTail: (stack) =>
     loseRedis(stack, { isEmpty: false, lostMs: stack.world.random.between(0, 1_000), skewMs: 0 }),
@@ -171,7 +171,7 @@ export const FAULTS: Record<string, Fault> = {
   async clockOfRedisJumps({ redis, world }) {
     setClock(world, redis.process);
   },
-  /** By more than a lease, so that each session of then is gone. */
+  /** The jump is longer than a lease, so that each session of then is gone. */
   async clockOfRedisJumpsBeyondLeases({ redis, world, leaseMs }) {
     world.note('the clock of Redis is set forward by more than a lease');
     redis.process.skewMs += leaseMs + 1_000;
@@ -200,7 +200,7 @@ export const FAULTS: Record<string, Fault> = {
   connectionsBreak: async ({ machines }) => {
     for (const { client, process } of machines) if (!process.isDead) client.break();
   },
-  /** What a router sends is held up, and runs beside what it sends later on another connection. */
+  /** A router's commands are held up, and run beside later ones on another connection. */
   async commandsArriveLate({ machines, world }) {
     const { redisLink, client, process } = world.random.pick(machines);
     redisLink.slownessMs = 1_500;
@@ -281,7 +281,7 @@ export const FAULTS: Record<string, Fault> = {
   databaseIsAway: (stack) => {
     const { database, world } = stack;
     return haveDatabaseAway(stack, world.random.chance(0.4) ? 10_000 : 3_000, () => {
-      // It had died, or nobody could reach it.
+      // The database had died, or could not be reached.
       if (world.random.chance(0.5)) database.startAgain(0);
       else database.abort();
     });

@@ -1,7 +1,7 @@
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
 
-/** What truly happened to a call, counted outside of everything that is tested. */
+/** The true course of a call, counted outside of everything that is tested. */
 export interface TrueCall {
   callId: string;
   keyId: string;
@@ -22,9 +22,9 @@ export interface TrueCall {
   isRefused: boolean;
   isLetIn: boolean;
   ending: Ending | undefined;
-  /** What it is to cost: the engine's count at the model's prices, the hold at most. */
+  /** Its true cost: the engine's count at the model's prices, the hold at most. */
   chargeNanoUsd: bigint;
-  /** What the end of the call was told; undefined while it waits, or for ever where the router died. */
+  /** The result of the call's end; undefined while it waits, or for ever if the router died. */
   isKept: boolean | undefined;
   /** The session that it is pending under in Redis, and since when Redis has known of it. */
   session: string | undefined;
@@ -34,7 +34,7 @@ export interface TrueCall {
   settledAt: number | undefined;
   /** Its router was given up: its hold may be given to others, until it is put back or recorded. */
   isExcused: boolean;
-  /** It was once, so that others may have been let in beside it. */
+  /** An exception was made of it once, so other calls may have been admitted beside it. */
   wasExcused: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface Loss {
   kind: 'redis' | 'process' | 'disk' | 'refusal';
   /** The router of a lost process or disk. */
   router: number | undefined;
-  /** Of Redis: what was written from then on is lost; undefined where all is. */
+  /** The instant from which writes of Redis are lost; undefined if all are. */
   since?: number;
 }
 
@@ -65,7 +65,7 @@ export class LedgerOfTruth {
   /** Names of the faults so far. */
   readonly faults = new Set<string>();
   readonly credits: TrueCredit[] = [];
-  /** By workspace, the most that it was ever credited. */
+  /** The highest credit ever, by workspace. */
   readonly mostCredited = new Map<string, bigint>();
   /** The highest that each key's budget ever was; one that ever had none is not here. */
   readonly budgetByKey = new Map<string, bigint>();

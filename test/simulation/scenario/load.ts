@@ -16,7 +16,7 @@ const TYPICAL_HOLD = 400_000n;
 /** One of this many calls releases its hold at its end, as a job that could not be made does. */
 const RELEASED_EVERY = 8;
 
-/** Of a workspace of its own, which nothing limits: whether it is let in says only whether its router admits. */
+/** The key of a workspace of its own without limits: its admission depends only on whether its router admits. */
 export const PROBE_KEY = 'key_probe';
 export const PROBE_WORKSPACE = 'ws_probe';
 

@@ -1,7 +1,7 @@
 import { replayDeadLetter } from '../../../services/usage-ledger/src/dead-letters/replayDeadLetter.ts';
 import { asItIs, type Stack } from './stack.ts';
 
-/** What is cut off of a record's text, so that nobody can read it. */
+/** The start of a record's text that is cut off, so that it cannot be parsed. */
 const CUT_OFF = '{';
 
 /** From now on the log spoils some of the events that are written to it. */

@@ -14,7 +14,7 @@ import type { LedgerOfTruth, TrueCall } from './ledgerOfTruth.ts';
 
 export interface RouterMachine {
   index: number;
-  /** As it calls itself: the name lies on its disk. */
+  /** Its own name, which is on its disk. */
   routerId: string;
   disk: SimulatedDisk;
   redisLink: RedisLink;
@@ -26,9 +26,9 @@ export interface RouterMachine {
   incarnation: number;
   /** Undefined while it starts, and when it is dead. */
   router: SimulatedRouter | undefined;
-  /** It is told to end, and takes no new call. */
+  /** The router was told to end, and takes no new call. */
   isLeaving: boolean;
-  /** It has ended in order and left nothing behind: it never comes back. */
+  /** The router has ended in order and left nothing behind: it never comes back. */
   hasLeft: boolean;
 }
 
@@ -45,7 +45,7 @@ interface Replica {
 
 const LEDGER_REPLICAS = 2;
 const LONGEST_CALL_MS = 3_000;
-/** What a log writes that spoils nothing. */
+/** The text of a log without a spoilt record. */
 export const asItIs = (text: string): string => text;
 export const LINK_MS = 2;
 /** How much later than others an address may lead to the Redis that took over. */
@@ -174,7 +174,7 @@ export class Stack {
         (router) => {
           if (!process.isDead) machine.router = router;
         },
-        // As an orchestrator would: a router that cannot start is started again.
+        // An orchestrator does the same: a router that cannot start is started again.
         () => this.world.schedule(500, start, process),
       );
     this.world.schedule(0, start, process);
@@ -202,7 +202,7 @@ export class Stack {
     machine.routerId = `router-${machine.index}-${machine.incarnation + 1}`;
   }
 
-  /** Has a router end in order, as a release does: its calls end first. */
+  /** Ends a router in order, like a release: its calls end first. */
   async stopRouter(machine: RouterMachine): Promise<void> {
     const { process, router } = machine;
     if (process.isDead || !router || machine.isLeaving) return;
@@ -282,7 +282,7 @@ export class Stack {
           const { losses } = this.database;
           ledger.answer(method, url, body).then(
             ({ status, text }) => {
-              // What the database of then took may be lost with it.
+              // Rows of the database of that time may be lost with it.
               const isKept = losses === this.database.losses;
               if (isReport && status === 200 && isKept) this.truth.heardAt.set(routerId, askedAt);
               answer(status, text);

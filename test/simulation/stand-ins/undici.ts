@@ -1,4 +1,4 @@
-/** What a request of the simulated stack says. */
+/** A request of the simulated stack. */
 export interface SimulatedRequest {
   method?: string;
   body?: string;

@@ -1,7 +1,7 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { World } from './world.ts';
 
-/** What is tried again all the time is said this often, ms. */
+/** Interval of messages about repeated attempts, ms. */
 const REPEATED_MS = 1_000;
 
 /** A logger whose lines are steps of the trace. */

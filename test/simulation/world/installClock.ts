@@ -13,7 +13,7 @@ class SimulatedDate extends RealDate {
   }
 }
 
-/** Has the face of Node's own timers. */
+/** Looks like Node's own timers. */
 interface SimulatedTimer {
   event: QueuedEvent | undefined;
   ref(): SimulatedTimer;

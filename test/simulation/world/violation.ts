@@ -4,9 +4,9 @@ export type CheckName =
   | 'pending'
   /** Whenever a call is let in: what calls truly cost and may cost is within credit, budget and cap. */
   | 'limits'
-  /** What Redis counts of a workspace, its keys and months is never less than what engines know. */
+  /** Redis' counters of a workspace, its keys and months are never less than the engines' knowledge. */
   | 'covered'
-  /** Nobody else is given what a call holds whose router lives, is heard and has not let its session lapse. */
+  /** No other call is given the hold of a call whose router lives, is heard and has not let its session lapse. */
   | 'given up'
   /** Calls are admitted in one Redis at a time. */
   | 'one gate'
@@ -31,7 +31,7 @@ export type CheckName =
   /** Nothing throws what nobody expects. */
   | 'error';
 
-/** What must never be seen, seen. */
+/** A forbidden observation. */
 export class Violation extends Error {
   override name = 'Violation';
   readonly check: CheckName;

@@ -34,7 +34,7 @@ export class World {
   /** Wall clock at the beginning, ms since 1970. */
   readonly beganAtMs: number;
   now = 0;
-  /** What happens to everything else: it never dies. */
+  /** The process of everything else, which never dies. */
   readonly own: SimulatedProcess;
   current: SimulatedProcess;
   /** Checked after every event. */

@@ -4,7 +4,7 @@ export interface Evidence {
   bytes: Buffer;
 }
 
-/** What was looked for, and what it was looked for as. */
+/** Texts that were found, each with the forms in which it was searched. */
 export type Found = Map<string, string[]>;
 
 /**

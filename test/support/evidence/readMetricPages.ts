@@ -1,6 +1,6 @@
 import type { Evidence } from './evidence.ts';
 
-/** What services answer to `GET /metrics` now, by their names and internal addresses. */
+/** Reads `GET /metrics` of services, by their names and internal addresses. */
 export async function readMetricPages(services: Record<string, { internal_url: string }>): Promise<Evidence[]> {
   return Promise.all(
     Object.entries(services).map(async ([service, { internal_url: internalUrl }]) => {

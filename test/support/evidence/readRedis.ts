@@ -31,7 +31,7 @@ async function readValue(redis: Redis, key: string): Promise<unknown> {
       return redis.zrange(key, 0, -1, 'WITHSCORES');
     case 'stream':
       return redis.xrange(key, '-', '+');
-    case 'none': // it ran out between the two commands
+    case 'none': // the key expired between the two commands
       return null;
     default:
       throw new Error(`redis key ${key} is of type ${type}, which nobody reads`);

@@ -12,13 +12,13 @@ export interface AnswerHead {
   headers: Headers;
 }
 
-/** What an answer's beginning has to do with the document, and how its body is to be read on. */
+/** The problems of an answer's head, and how its body is to be read. */
 export interface CheckedHead {
   problems: string[];
   media: string;
   /** How it ends where it is a stream of events. */
   streamEnd: StreamEnd;
-  /** What is wrong with the body's JSON, or with that of one event. */
+  /** Returns the problems of the body's JSON, or of one event's. */
   checkJson(value: unknown): string[];
 }
 
@@ -31,7 +31,7 @@ const LISTED_HEADER = /^(x-.*|retry-after|allow)$/;
 
 /** Checks answers against the published document: status, headers, media type and bodies. Schemas are compiled once. */
 export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {
-  // That the document's schemas are schemas is a test of its own, docs/generator's: here it would be seen to in every file.
+  // The schemas are not validated here, because docs/generator has a test for that.
   const shared = { validateSchema: false, meta: false };
   const ajv = new Ajv2020({
     ...shared,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of a header of the published document, what an answer is checked by. */
+/** A header of the published document, as far as an answer is checked by it. */
 export interface DocumentedHeader {
   required: boolean;
   schema: object;
@@ -22,7 +22,7 @@ export interface OpenApiDocument {
 
 const DOCS = new URL('../../../docs/', import.meta.url);
 
-/** What is published is what is checked: the file, not the schemas that it was written from. */
+/** Reads the published file, not the schemas that it was written from. */
 export const readDocument = (
   name: 'openapi.json' | `${'account' | 'console'}-openapi.json` = 'openapi.json',
 ): OpenApiDocument => JSON.parse(readFileSync(new URL(name, DOCS), 'utf8')) as OpenApiDocument;
@@ -34,8 +34,8 @@ export interface FoundResponse {
 }
 
 /**
- * What the document says of an answer: that of the operation; on a path that has not the method, its 405; on a path that is not
- * listed, the shared `NotFound`. Undefined where it says nothing, which no answer may be.
+ * Returns the documented response to an answer: that of the operation; the 405 of a path without the method; the shared
+ * `NotFound` of a path that is not listed. Undefined if the document has none, which is a fault of the answer.
  */
 export function findResponse(
   document: OpenApiDocument,

@@ -1,6 +1,6 @@
 import type { FinishReason } from '../engine/sequence.ts';
 
-/** What an engine did for one request: the reference that bills are checked against. */
+/** One request as an engine served it: the reference that bills are checked against. */
 export interface ServedRequest {
   /** The `x-request-id` it came with. */
   requestId: string | null;

@@ -118,7 +118,7 @@ export class Engine {
     }
   }
 
-  /** As a process that was just started: no counters, no caches. */
+  /** Resets counters and caches, like a new process. */
   restart(): void {
     this.die();
     this.#scheduler.reset();
@@ -137,7 +137,7 @@ export class Engine {
     if (nextMs < Number.POSITIVE_INFINITY) this.#wakeAt(nextMs);
   }
 
-  /** Whoever waits may have a place now. */
+  /** Sequences that wait may have a place now. */
   #end(sequence: Sequence): void {
     this.#scheduler.end(sequence);
     if (this.waitingCount > 0) this.#wakeAt(this.#clock.nowMs());

@@ -5,7 +5,7 @@ export const BLOCK_TOKENS = 16;
 
 export const blocksFor = (tokens: number): number => Math.ceil(tokens / BLOCK_TOKENS);
 
-/** Of so many tokens those that fill blocks, which is what a prompt leaves in the cache. */
+/** Returns the tokens that fill whole blocks, because a prompt leaves only those in the cache. */
 export const wholeBlocksOf = (tokens: number): number => Math.floor(tokens / BLOCK_TOKENS) * BLOCK_TOKENS;
 
 /**

@@ -2,8 +2,8 @@ import type { KvCache } from './kvCache.ts';
 import type { Sequence } from './sequence.ts';
 
 /**
- * Who runs and who waits. Sequences wait in order of arrival, preempted ones ahead of all others; one runs when there are
- * a place and cache blocks for it, and whoever is behind it waits until then.
+ * The running and the waiting sequences. Sequences wait in order of arrival, preempted ones first. The first one runs when there
+ * are a place and cache blocks for it. All behind it wait until then.
  */
 export class RunQueue {
   readonly running = new Set<Sequence>();

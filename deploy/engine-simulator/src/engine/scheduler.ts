@@ -10,9 +10,9 @@ import type { Sequence } from './sequence.ts';
 const MAX_TOKENS_PER_WAKE = 512;
 
 /**
- * What an engine does whenever it wakes: every running sequence gets the tokens that are due. At most `maxNumSeqs` run,
- * the rest wait in order of arrival; when the key-value cache is full the youngest is preempted and computes its prompt
- * again later. Knows of time only what it is told.
+ * Gives every running sequence the tokens that are due, each time the engine wakes. At most `maxNumSeqs` run; the rest wait in
+ * order of arrival. If the key-value cache is full, the youngest is preempted and computes its prompt again later. The scheduler
+ * reads no clock.
  */
 export class Scheduler {
   readonly queue = new RunQueue();

@@ -1,6 +1,6 @@
 import { DEFAULT_FAULT_AFTER_TOKENS, type Fault, faultKindSchema } from '../faults/fault.ts';
 
-/** What `[[sim: …]]` in a request's text asks for (README, Directives). */
+/** The requests of `[[sim: …]]` in a request's text (README, Directives). */
 export interface Directives {
   /** Completion tokens in all, the stop token included. */
   tokens?: number;

@@ -12,7 +12,7 @@ export type Segment =
   | { kind: 'tool_name'; toolIndex: number; toolCallId: string; name: string; tokens: TokenSource }
   | { kind: 'tool_arguments'; toolIndex: number; tokens: TokenSource };
 
-/** What an engine will generate, if nothing cuts it short. After the last segment comes the stop token. */
+/** The output that an engine generates if nothing cuts it short. The stop token comes after the last segment. */
 export interface OutputPlan {
   segments: Segment[];
   /** Finish reason when the stop token is reached. */

@@ -28,7 +28,7 @@ export interface PlanOptions {
   isReasoningModel: boolean;
 }
 
-/** What will be said to a request. */
+/** Plans the output for a request. */
 export function planOutput(asked: AskedFor, options: PlanOptions): OutputPlan {
   if (asked.task === 'embedding') return { segments: [], finishReason: 'stop', isPooled: true };
   const plan = asked.task === 'chat' ? planChat(asked, options) : planText(asked, { ...options, before: 0 });

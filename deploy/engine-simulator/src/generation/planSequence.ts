@@ -13,10 +13,10 @@ import { planOutput } from './planOutput.ts';
 
 const ROOT_KEY: RandomKey = { low: 0x243f6a88, high: 0x85a308d3 };
 
-/** What stands for a model wherever its name decides something. */
+/** Returns the key of a model for all random decisions that depend on its name. */
 export const keyOfModel = (model: string): RandomKey => deriveKeyFromText(ROOT_KEY, model);
 
-/** What the simulated engine will make of a request. Throws a 400 for a directive that is not understood. */
+/** Plans the sequence of a request. Throws a 400 for an unknown directive. */
 export function planSequence(
   asked: AskedFor,
   { config, faultRules }: { config: EngineConfig; faultRules: FaultRules },
@@ -35,14 +35,14 @@ export function planSequence(
     maxTokens,
     minTokens: sampling.min_tokens ?? 0,
     stop: stopStrings(sampling),
-    // What the request itself names comes before what the admin port was told.
+    // A fault of the request takes precedence over the rules of the admin port.
     fault: directives.fault ?? faultRules.take(config.port),
     timeToFirstTokenMs: directives.timeToFirstTokenMs,
     interTokenMs: directives.interTokenMs,
   });
 }
 
-/** Where directives may stand, and what a mistake in them is a mistake of. */
+/** Returns the text that may hold directives, and the parameter that an error about them names. */
 function textOf(asked: AskedFor): { text: string; param: string } {
   switch (asked.task) {
     case 'chat':

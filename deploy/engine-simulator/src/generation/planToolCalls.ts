@@ -20,7 +20,7 @@ export function planToolCalls(request: ChatRequest, directives: Directives, key:
   return atOnce.flatMap(({ tool: { name, parameters }, argumentsText }, toolIndex): Segment[] => {
     const callKey = deriveKey(key, [toolIndex]);
     const toolCallId = `chatcmpl-tool-${[0, 1, 2, 3].map((counter) => hex(draw(callKey, counter))).join('')}`;
-    // What a directive gives may be anything, valid JSON or not.
+    // The arguments of a directive may be valid JSON or not.
     const json = argumentsText ?? JSON.stringify(jsonValueOf(parameters ?? { type: 'object' }, callKey));
     return [
       { kind: 'tool_name', toolIndex, toolCallId, name, tokens: fixedTokens(encode(name)) },

@@ -14,7 +14,7 @@ export function randomTextToken(key: RandomKey, index: number): TokenId {
   return wordToken(draw(key, index) % words.length, { spaced: index > 0 });
 }
 
-/** What stands between two words of a string value: mostly a space, often something that JSON has to escape. */
+/** Separators of two words in a string value: mostly a space, often a character that JSON escapes. */
 const SEPARATORS = [' ', ' ', ' ', '\n', ' "', '\\', '\t'];
 
 /** `count` words of the same text as a string, for values inside JSON. */

@@ -23,7 +23,7 @@ export class StopStrings {
     return { text: all.slice(0, shown) };
   }
 
-  /** What was held back, when no more text comes. */
+  /** Returns the text that was held back, at the end of the output. */
   flush(): string {
     const rest = this.#held;
     this.#held = '';

@@ -68,5 +68,5 @@ export function checkSampling(request: SamplingRequest, maxTokens: number): void
 const outOfRange = (param: string, rule: string, value: string): EngineError =>
   badRequest(`${param} ${rule}, got ${value}. (parameter=${param}, value=${value})`, param);
 
-/** As Python prints a float. */
+/** Formats a number as Python prints a float. */
 const toFloat = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));

@@ -15,14 +15,14 @@ export type AskedFor = { promptTokens: readonly TokenId[]; maxTokens: number } &
   | { task: 'embedding'; request: EmbeddingRequest }
 );
 
-/** What the routes of one engine work with. */
+/** The dependencies of one engine's routes. */
 export interface EngineContext {
   engine: Engine;
   /** Plans what is to be generated for a request. Throws an `EngineError` on directives that it does not know. */
   plan: (asked: AskedFor) => Sequence;
   clock: Clock;
   log: RequestLog;
-  /** What the engine's process does with its public: `draining` refuses what is new, `dead` answers nobody well. */
+  /** The state of the engine's process: `draining` refuses new requests, and `dead` fails all requests. */
   servingState: () => 'serving' | 'draining' | 'dead';
 }
 

@@ -20,7 +20,7 @@ const commonRoutes: Routes = {
   '/metrics': { GET: (_req, res, context) => getMetrics(res, context) },
 };
 
-/** As vLLM registers them, by the model's task. */
+/** The routes that vLLM registers for each task of a model. */
 const taskRoutes: Record<EngineConfig['task'], Routes> = {
   generate: {
     '/v1/chat/completions': { POST: postChatCompletions },

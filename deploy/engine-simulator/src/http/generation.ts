@@ -13,7 +13,7 @@ export const VERSION = '0.32.0';
 export class Generation {
   readonly sequence: Sequence;
   readonly entry: ServedRequest;
-  /** Who answers. */
+  /** The engine that answers. */
   readonly identity: AnswerIdentity;
   readonly #context: EngineContext;
 
@@ -82,7 +82,7 @@ export class Generation {
     this.#end('failed');
   }
 
-  /** What has been used so far. Only a chat counts images, and what it adds to the prefix cache. */
+  /** Returns the usage so far. Only a chat counts images, and tokens that it adds to the prefix cache. */
   usage({ imageTokens, createdCacheTokens }: { imageTokens: number; createdCacheTokens: number | null }): Usage {
     const { promptTokens, completionTokens, cachedTokens } = this.entry;
     const { reasoningTokens } = this.sequence;

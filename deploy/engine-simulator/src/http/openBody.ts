@@ -7,9 +7,9 @@ import { type ResponseBody, SplitWriter } from './splitWriter.ts';
 /** Events that one write holds under `joined_events`. */
 const JOINED_EVENTS = 8;
 const ENDLESS_INTERVAL_MS = 100;
-/** What a body under `wrong_content_length` promises and does not have. */
+/** Bytes that a body under `wrong_content_length` promises and lacks. */
 const MISSING_BYTES = 100;
-/** What a stream promises then, which does not know its length: more than any has. */
+/** Length that a stream under that fault promises, because its own is unknown. No stream is as long. */
 const PROMISED_STREAM_BYTES = 2 ** 40;
 
 /** Writes the head of a 200 and opens its body; a fault of the framing decides how the bytes arrive. */

@@ -9,7 +9,7 @@ import { checkAdmission, type EngineContext } from './engineContext.ts';
 import { Generation } from './generation.ts';
 import { readJson } from './readJson.ts';
 
-/** What a completion that names no length may have at most. */
+/** Most tokens of a completion that names no length. */
 const DEFAULT_MAX_TOKENS = 16;
 
 /** POST /v1/completions, of one text. Throws refusals as `EngineError`. */

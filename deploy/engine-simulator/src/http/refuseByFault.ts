@@ -5,7 +5,7 @@ import { sendEmpty, sendError, sendJson, sendText } from './sendAnswer.ts';
 
 const HTML_PAGE =
   '<html><head><title>500 Internal Server Error</title></head><body>Internal Server Error</body></html>';
-/** As releases before 0.10.1 say it. */
+/** The error of releases before 0.10.1. */
 const FLAT_ERROR = { object: 'error', message: 'Internal server error', type: 'InternalServerError', param: null };
 
 const refusals: Partial<Record<Fault['kind'], (res: ServerResponse) => void>> = {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Where the bytes of an answer go. */
+/** The destination of an answer's bytes. */
 export interface ResponseBody {
   /** False when what was written waits for its reader: then `onceDrained` is to be awaited. */
   write(text: string): boolean;

@@ -6,7 +6,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 export interface Address {
   host: string;
   port: number;
-  /** Who it is that cannot listen, in the words of an error. */
+  /** The program that cannot listen, for the text of an error. */
   program: string;
 }
 

@@ -34,7 +34,7 @@ export function renderChat(
 
 const hashOf = (url: string): number => hash('sha1', url, 'buffer').readUInt32LE(0);
 
-/** As `push(...more)`, which would overflow the stack on a long prompt. */
+/** Appends like `push(...more)`, which would overflow the stack on a long prompt. */
 function append(tokens: TokenId[], more: readonly TokenId[]): void {
   for (const token of more) tokens.push(token);
 }

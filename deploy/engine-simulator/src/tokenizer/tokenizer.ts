@@ -78,7 +78,7 @@ function packBytes(bytes: Buffer, from: number, size: number): TokenId {
   return FIRST_TRIPLE + first * 0x1_0000 + second * 0x100 + (bytes[from + 2] ?? 0);
 }
 
-/** Where the piece that starts at `from` ends. A space belongs to the word after it. */
+/** Returns the end of the piece that starts at `from`. A space belongs to the word after it. */
 function endOfPiece(bytes: Buffer, from: number): number {
   const isWordAt = (at: number) => isWordByte[bytes[at] ?? 0] === 1;
   let at = from;

@@ -1,7 +1,7 @@
 import type { Delta } from '../engine/outputQueue.ts';
 import { toFinalUsage, toRunningUsage, type Usage } from './usage.ts';
 
-/** Who answers: what stands in every chunk and in every whole answer. */
+/** The engine's fields in every chunk and in every whole answer. */
 export interface AnswerIdentity {
   id: string;
   createdAtSeconds: number;
@@ -28,7 +28,7 @@ export interface StreamEnd {
 
 /** Writes the events of one stream, as text. */
 export interface StreamChunks {
-  /** What comes before the first delta; empty where nothing does. */
+  /** The bytes before the first delta; empty if there are none. */
   opening(): string;
   delta(delta: Delta): string;
   /** The last chunk of the answer itself. */
@@ -41,14 +41,14 @@ export const DONE_EVENT = 'data: [DONE]\n\n';
 
 export const toEvent = (body: object): string => `data: ${JSON.stringify(body)}\n\n`;
 
-/** What the streams of chats and of completions do differently. */
+/** The differences between streams of chats and of completions. */
 export interface ChunkFormat {
   object: string;
   /** The JSON of the choice in a chunk; without `end` it is one on the way. */
   toChoice: (delta: Delta | undefined, end?: StreamEnd) => string;
   /** The choice of the first chunk, and what stands behind it, where there is one without text. */
   opening?: { choice: string; behind: string };
-  /** What the usage of a chunk has beside the counts. */
+  /** The details in the usage of a chunk, beside the counts. */
   runningDetails: object;
   /** Prompt tokens, where every chunk carries the running usage. */
   runningUsageOf: number | undefined;

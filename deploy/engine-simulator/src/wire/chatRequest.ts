@@ -33,7 +33,7 @@ export function lastUserText(messages: readonly RequestMessage[]): string {
   return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
 }
 
-/** What rendering a prompt needs, shared by chat and `/tokenize`. */
+/** The fields that render a prompt, shared by chat and `/tokenize`. */
 export const promptFields = {
   model: nullish(z.string()),
   messages: z.array(messageSchema),

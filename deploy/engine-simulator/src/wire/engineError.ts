@@ -47,7 +47,7 @@ export const unknownEmbeddingModel = (model: string): EngineError =>
 export const emptyPrompt = (): EngineError =>
   badRequest('Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)', 'prompt');
 
-/** What every engine-side failure looks like from outside. */
+/** The error for every failure inside an engine. */
 export const internalError = (): EngineError =>
   new EngineError({ status: 500, type: 'InternalServerError', message: 'Internal server error' });
 
@@ -58,7 +58,7 @@ export const serverBusy = (): EngineError =>
     message: 'The server is busy, please try again later.',
   });
 
-/** What everyone gets from a process whose engine is dead. */
+/** The error of a process whose engine is dead. */
 export const engineDead = (): EngineError =>
   new EngineError({
     status: 500,

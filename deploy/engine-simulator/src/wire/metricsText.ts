@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts';
 import { BLOCK_TOKENS } from '../engine/prefixCache.ts';
 
-/** What an engine counts and does, under vLLM's names and labels: of its metrics those that say something here. */
+/** Formats the counters of an engine under vLLM's names and labels. Only those with a meaning here are included. */
 export function toMetricsText(engine: Engine): string {
   const { metrics, config, runningCount, waitingCount, kvCacheUsage, isAsleep } = engine;
   const cacheTokens = config.numKvBlocks * BLOCK_TOKENS;

@@ -20,7 +20,7 @@ export const samplingFields = {
   top_p: nullish(z.number()),
   presence_penalty: nullish(z.number()),
   frequency_penalty: nullish(z.number()),
-  /** Of 64 bits, read as the nearest double: two large seeds may be one here. */
+  /** A number of 64 bits, read as the nearest double. Two large seeds may be equal here. */
   seed: nullish(z.number().refine((seed) => Number.isInteger(seed) && Math.abs(seed) <= 2 ** 63)),
   ignore_eos: nullish(z.boolean()),
   cache_salt: nullish(z.string()),

@@ -1,4 +1,4 @@
-/** What a request has used. Cached and image tokens are part of the prompt, reasoning is part of the completion. */
+/** The usage of one request. Cached and image tokens are part of the prompt, reasoning is part of the completion. */
 export interface Usage {
   promptTokens: number;
   completionTokens: number;
@@ -33,7 +33,7 @@ export function toFinalUsage(usage: Usage, { isStream }: { isStream: boolean }):
   return { ...toRunningUsage(usage), ...(isStream ? withoutNulls(details) : details) };
 }
 
-/** As a stream is written: nulls are left out, also those of the details. */
+/** Removes nulls, also those of the details, for a stream. */
 const withoutNulls = (fields: object): object =>
   Object.fromEntries(
     Object.entries(fields)

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 export interface RawAnswer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** What arrived together; an agent may join writes, never cut them. */
+  /** Pieces as they arrived. An agent may join writes, but never cuts them. */
   pieces: Buffer[];
   text: string;
   /** `end`: as the framing promised. Otherwise the code of the error that broke it. */

@@ -33,11 +33,11 @@ function splitOnce(text: string, separator: string): [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
 }
 
-/** What stays the same of an answer whatever its model says: its status, headers, and the shape of its body or events. */
+/** Returns the parts of an answer that do not depend on the model's words: status, headers, and the shape of body or events. */
 export function shapeOf({ status, headers, body }: Answer): object {
   if (!headers['content-type']?.startsWith('text/event-stream')) return { status, headers, body: shapeOfText(body) };
   const events = body.split('\n\n').map((event) => shapeOfText(event.replace(/^data: /, '')));
-  // As many deltas as the text happens to have are one.
+  // Consecutive deltas count as one, because their number depends on the text.
   return { status, headers, events: events.filter((event, index) => event !== events[index - 1]) };
 }
 

@@ -2,14 +2,14 @@ import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/pro
 import { basename, join } from 'node:path';
 import { compilePackageFile, compileTypeScript } from './compileTypeScript.ts';
 
-/** What a process never reads: declarations, source maps, prose. Licences stay. */
+/** Files that no process reads: declarations, source maps, prose. Licences stay. */
 const UNREAD = /\.(d\.[mc]?ts|map|tsbuildinfo|markdown|md)$/;
-/** What is left out of our own packages: tests, what tests share, and the schema that the database client was made from. */
+/** Files of our own packages that are left out: tests and pages. */
 const OWN_UNREAD = /(\.test\.ts|^README\.md)$/;
 const OWN_UNREAD_FOLDERS = ['test', 'prisma'];
 /** Prisma brings each database's query compiler in three forms and two sizes. The services speak to Postgres, from ES modules. */
 const OTHER_COMPILER = /^query_compiler_(?!.*\.postgresql\..*mjs$)/;
-/** What pnpm writes for itself. */
+/** Files that pnpm writes for itself. */
 const OF_PNPM = [
   '.modules.yaml',
   '.pnpm',

@@ -7,7 +7,7 @@ export interface PackedLayer extends Blob {
   file: string;
 }
 
-/** What a container engine is told of an image, by the words of the OCI image specification. */
+/** The settings of an image for a container engine, in the words of the OCI image specification. */
 export interface ImageConfig {
   User: string;
   WorkingDir: string;
@@ -52,7 +52,7 @@ export async function packImage(
     schemaVersion: 2,
     mediaType: 'application/vnd.oci.image.manifest.v1+json',
     config: toDescriptor('config.v1+json', configBlob),
-    // Not compressed: who loads them from this disk would only unpack them, and who pushes them compresses them then.
+    // Layers are not compressed. Loading from this disk would only unpack them, and a push compresses them.
     layers: layers.map((layer) => toDescriptor('layer.v1.tar', layer)),
   });
   const index = {

@@ -14,7 +14,10 @@ export const toNpmComponent = (name: string, version: string, license: string | 
   license,
 });
 
-/** What an image is made of, as CycloneDX 1.6. It has no date and no serial number: the same packages make the same text. */
+/**
+ * Lists the components of an image, as CycloneDX 1.6. The list has no date and no serial number, so the same packages give the
+ * same text.
+ */
 export function toBillOfMaterials(image: { name: string; version: string }, components: Component[]): string {
   const byUrl = new Map(components.map((component) => [component.purl, component]));
   const bill = {

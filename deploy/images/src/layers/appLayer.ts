@@ -43,7 +43,7 @@ async function findPackage(name: string): Promise<string> {
   return place;
 }
 
-/** Where each package of the workspace lies, by its name. */
+/** Reads the folder of each package of the workspace, by its name. */
 async function readPlaces(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const group of ['libs', 'services', 'deploy']) {

@@ -15,7 +15,7 @@ const TIME_ZONES = '/usr/share/zoneinfo';
 /** The same places once more, of other kinds of clocks and under old names. */
 const OTHER_TIME_ZONES = ['posix', 'right'];
 
-/** What a program may ask for by name: who it is, and where names of hosts come from. */
+/** Files that a program reads by name: its user, and how to look up hosts. */
 const SYSTEM_FILES = {
   'etc/passwd': [
     'root:x:0:0:root:/root:/usr/sbin/nologin',
@@ -26,8 +26,8 @@ const SYSTEM_FILES = {
 };
 
 /**
- * What is below every image that is made without a base image: Node, its libraries, certificate authorities, time zones, and a
- * user who is not root. No shell.
+ * The layer below every image without a base image: Node, its libraries, certificate authorities, time zones, and a user who is
+ * not root. It has no shell.
  */
 export const runtimeLayer: Layer = {
   name: 'runtime',

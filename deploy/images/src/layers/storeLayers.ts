@@ -10,7 +10,7 @@ import type { Layer } from './layer.ts';
 
 const SCRIPTS = join(repositoryRoot, 'deploy/images/src/stores');
 
-/** What the stores' images start with: a script each in `/app`. */
+/** The start scripts of the stores' images, in `/app`. */
 export const storeScriptsLayer: Layer = {
   name: 'store-scripts',
   // They are part of this package, for which every layer has a stamp.
@@ -56,7 +56,7 @@ async function listPostgresNeeds(): Promise<string[]> {
   return [...needs.map((file) => join(file)), '/usr/bin/sh'];
 }
 
-/** What of a Java runs a server; the rest is for developers. */
+/** The parts of a Java that a server needs; the rest is for developers. */
 const JAVA_PARTS = ['bin/java', 'lib', 'conf', 'legal'];
 
 /** The Java that servers of a region run on, in `/opt/java`. */

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { becomeServer, readVariable } from './becomeServer.ts';
 
-// What the Kafka image of `local` runs: one node, which is told by what name clients reach it.
+// Start script of the Kafka image of `local`: one node. A variable gives the name by which clients reach it.
 
 const JAVA = '/opt/java/bin/java';
 const PROPERTIES_FILE = '/data/server.properties';

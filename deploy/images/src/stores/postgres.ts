@@ -13,9 +13,9 @@ import {
 import { join } from 'node:path';
 import { becomeServer, readVariable } from './becomeServer.ts';
 
-// What the Postgres image of `local` runs: makes the data directory at the first start, then becomes the server. With ARCHIVE_DIR the
-// server archives its log there, in `log`. With RESTORE_FROM its first start is from the copies of an archive instead: the newest one of
-// `base` that was begun before RESTORE_TO, and the log since, up to that moment.
+// Start script of the Postgres image of `local`: makes the data directory at the first start, then becomes the server. With
+// ARCHIVE_DIR the server archives its log there, in `log`. With RESTORE_FROM its first start restores an archive: the newest copy
+// in `base` from before RESTORE_TO, and the log up to that moment.
 
 interface Role {
   name: string;
@@ -123,7 +123,7 @@ if (!existsSync(DATA_DIR)) {
   if (RESTORE_FROM) restoreDataDir(RESTORE_FROM);
   else createDataDir();
 }
-// Where a volume is given to a group, the group may write to all that is in it, and the server refuses that.
+// A volume that belongs to a group lets the group write to all files in it, and the server refuses that.
 chmodSync(DATA_DIR, 0o700);
 const settings = { ...SETTINGS, ...(ARCHIVE_DIR && toArchiving(ARCHIVE_DIR)) };
 const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

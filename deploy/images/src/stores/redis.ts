@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { becomeServer, readVariable } from './becomeServer.ts';
 
-// What the Redis image of `local` runs. The password stands in a file, as a command line shows to every process.
+// Start script of the Redis image of `local`. The password is in a file, because every process can read a command line.
 
 const CONFIG_FILE = '/data/redis.conf';
 const config = [
@@ -11,7 +11,7 @@ const config = [
   'appendonly yes',
   'appendfsync everysec',
   'save ""',
-  // What it holds is money.
+  // Redis holds money.
   'maxmemory-policy noeviction',
 ];
 writeFileSync(CONFIG_FILE, `${config.join('\n')}\n`, { mode: 0o600 });

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { becomeServer, readVariable } from './becomeServer.ts';
 
-// What the S3 image of `local` runs: S3Proxy over a folder, with one bucket, for whoever signs with the one key.
+// Start script of the S3 image of `local`: S3Proxy over a folder, with one bucket and one access key.
 
 const PROPERTIES_FILE = '/data/s3proxy.properties';
 const properties = {

@@ -28,7 +28,7 @@ export interface DiscoveredModel {
   features: string[];
 }
 
-/** What vLLM can do with every model, by constraining what it generates. */
+/** Features that vLLM has with every model, because it constrains the output. */
 const VLLM_FEATURES = ['json_mode', 'json_schema'];
 
 /**

@@ -6,7 +6,7 @@ export interface LaunchedEngine {
   name: string;
   /** A simulator has an engine, and so an address, for each model. */
   urls: string[];
-  /** Where a simulator is told what to do. */
+  /** The admin address of a simulator. */
   adminUrl?: string;
   /** Null where it is not a process of the stack. */
   pid: number | null;

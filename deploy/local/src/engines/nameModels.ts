@@ -1,4 +1,4 @@
-/** What may stand as a model's id in the catalog. */
+/** Pattern of a model's id in the catalog. */
 const ID_PATTERN = /^[a-z0-9][a-z0-9._-]{0,95}$/;
 /** Leaves room for a number behind it. */
 const MAX_BASE_LENGTH = 90;

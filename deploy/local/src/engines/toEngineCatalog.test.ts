@@ -20,7 +20,7 @@ const aModel = (model: Partial<DiscoveredModel>): DiscoveredModel => ({
   ...model,
 });
 
-/** As the catalog service reads it. */
+/** Reads the file like the catalog service. */
 async function read(...models: DiscoveredModel[]) {
   const file = join(folder, 'catalog.json');
   await writeFile(file, toEngineCatalog(models, { region: 'us', today: '2026-02-03' }).fileText);

@@ -17,7 +17,7 @@ export const MADE_UP_PRICING = {
   web_search: '0',
   internal_reasoning: '0',
 };
-/** What every engine of the public chat API knows. */
+/** Parameters that every engine of the public chat API knows. */
 const SAMPLING = ['temperature', 'top_p', 'stop', 'seed', 'max_tokens'];
 const EMBEDDING = {
   category: 'embeddings',
@@ -31,7 +31,7 @@ const TEMPLATE_TOKENS_PER_MESSAGE = 16;
 const TEMPLATE_TOKENS_PER_REQUEST = 64;
 
 export interface EngineCatalog {
-  /** What the catalog service reads; JSON is YAML too. */
+  /** The file that the catalog service reads. JSON is YAML too. */
   fileText: string;
   /** Canonical id of each of the engines' own names. */
   idOf: Map<string, string>;

@@ -4,7 +4,7 @@ import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 const TIME_TO_FIRST_TOKEN_MS = 60;
 const INTER_TOKEN_MS = 10;
 const MAX_IMAGES = 16;
-/** Of every vector (specification, Limits). */
+/** Length of every vector. */
 const EMBEDDING_DIMENSIONS = 1_024;
 /** A simulated engine that has a parser, whichever, thinks before it answers. */
 const REASONING_PARSER = 'simulated';

@@ -10,7 +10,7 @@ export interface MediaBackend {
   /** The routing target: what a usage row names as `model`. */
   id: string;
   personality: PersonalityName;
-  /** As the backends file names what it plays. */
+  /** The name in the backends file of the engine that it simulates. */
   engine: string;
   model: string;
   port: number;

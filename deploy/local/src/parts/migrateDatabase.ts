@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { DatabaseService } from '@turnpike/config/services';
 import type { Parts } from '../process/startParts.ts';
 
-/** What a service's migration reads: the database as its owner, and the role to give rights to, if that is another. */
+/** The variables of a service's migration: the database as its owner, and the role to give rights to, if that is another. */
 export interface MigrationEnvironment extends Record<string, string> {
   DATABASE_URL: string;
 }

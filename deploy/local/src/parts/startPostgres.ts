@@ -14,7 +14,7 @@ export interface DatabaseRole {
 
 /** A service's own database, which has the name of the service's role. That role may connect to no other. */
 export interface ServiceDatabase extends DatabaseRole {
-  /** Who owns the database, where that is another role: the migrations run as this one. */
+  /** The owner of the database, if that is another role: the migrations run as this one. */
   owner: DatabaseRole | undefined;
 }
 

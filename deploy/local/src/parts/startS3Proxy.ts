@@ -6,7 +6,7 @@ import { repositoryRoot } from '../repositoryRoot.ts';
 const READY_TIMEOUT_MS = 60_000;
 const ASK_TIMEOUT_MS = 1_000;
 const LOG_SETTINGS = join(repositoryRoot, 'deploy/local/s3proxy/logback.xml');
-/** As for Kafka: the server of a laptop starts in a second or two and moves little. */
+/** Flags like Kafka's: the server of a laptop starts in a second or two and moves little. */
 const JAVA_FLAGS = ['-Xms64m', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 export interface S3ProxyOptions {

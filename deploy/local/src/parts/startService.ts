@@ -9,7 +9,7 @@ const PROBE_TIMEOUT_MS = 1_000;
 export interface ServiceOptions {
   parts: Parts;
   service: ServiceName;
-  /** What this process of it is called. */
+  /** The name of this process. */
   name: string;
   internalUrl: string;
   env: Record<string, string>;

@@ -43,7 +43,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
 async function reap(): Promise<void> {
   for (const file of files) rmSync(file, { force: true });
   for (const [group, stopSignal] of groups) signalGroup(group, stopSignal);
-  // Nobody is left to tell of a link that cannot be changed, and the processes have to end all the same.
+  // The launcher is gone, so no caller hears of a link that cannot be changed. The processes have to end all the same.
   for (const [link, file] of links) await unlinkStackFile(link, file).catch(() => undefined);
   const deadline = performance.now() + GRACE_MS;
   const isAlive = ([group]: [number, NodeJS.Signals]) => signalGroup(group, 0);
@@ -51,7 +51,7 @@ async function reap(): Promise<void> {
   for (const group of groups.keys()) signalGroup(group, 'SIGKILL');
 }
 
-// Whatever ends the launcher may be sent to its whole session: the reaper outlives all of it but SIGKILL.
+// A signal that ends the launcher may be sent to its whole session. The reaper outlives every signal but SIGKILL.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 
 createInterface({ input: process.stdin })

@@ -16,7 +16,7 @@ export interface PartCommand {
   layer: number;
   command: string;
   args: string[];
-  /** What its environment has on top of that of all parts. */
+  /** The part's environment, on top of that of all parts. */
   env?: Record<string, string>;
   /** Signal that asks for an orderly end. */
   stopSignal: 'SIGTERM' | 'SIGINT';
@@ -40,7 +40,7 @@ export interface PartEnd {
   logTail: string;
 }
 
-/** What became of a part, for people: with the end of its log and where the rest is. */
+/** Formats the end of a part for people, with the end of its log and the log's file. */
 export function toPartEndText({ part, how, logTail }: PartEnd): string {
   return `${part.name} ${how}. The end of its log, ${part.logFile}:\n${logTail}`;
 }

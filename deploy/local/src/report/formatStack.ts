@@ -22,7 +22,7 @@ export interface ReportOptions {
 /** A region with its addresses. */
 type ShownRegion = RunningRegion & { region: StackRegion };
 
-/** What a person who has just started a stack wants to know: what runs, what can be called, how to try it, how to end it. */
+/** Formats a new stack for its user: the parts, the addresses, a first call, and how to stop it. */
 export function formatStack({ stack, regions }: RunningStack<Region>, { stateDir, heading }: ReportOptions): string {
   const names = REGIONS.filter((name) => name in regions);
   const running = names.map((name) => ({ name, region: stack.regions[name], ...regions[name] }));

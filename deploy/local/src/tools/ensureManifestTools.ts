@@ -11,7 +11,10 @@ import { hasCommand } from './hasCommand.ts';
 
 const TIMEOUT_MS = 600_000;
 const KUSTOMIZE = 'sigs.k8s.io/kustomize/kustomize/v5@v5.8.1';
-/** What the API server checks objects by, as files of the modules that define them: Kubernetes' own, and what the manifests add. */
+/**
+ * Schemas by which the API server checks objects, as files of the modules that define them: Kubernetes' own, and those of the
+ * added kinds.
+ */
 const SCHEMAS: { module: string; files: string }[] = [
   { module: 'k8s.io/kubernetes@v1.36.3', files: 'api/openapi-spec/swagger.json' },
   { module: 'sigs.k8s.io/gateway-api@v1.6.3', files: 'config/crd/standard' },

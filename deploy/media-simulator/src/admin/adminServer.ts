@@ -9,7 +9,7 @@ import { knobsSchema } from '../knobs.ts';
 import type { Render } from '../replica/renderQueue.ts';
 import type { Replica } from '../replica/replica.ts';
 
-/** What the admin port steers: the replica, its door, and its clock where that is a virtual one. */
+/** The parts that the admin port steers: the replica, its listener, and its virtual clock, if it has one. */
 export interface AdminContext {
   replica: Replica;
   /** Opens the public port or closes it with all its connections. */
@@ -95,7 +95,7 @@ function readLog({ log: { requests, renders } }: Replica): object {
   };
 }
 
-/** What is there at this moment. */
+/** Returns the state of a replica at this moment. */
 function readState({ queue, records, files, knobs, clock }: Replica): object {
   const toQueued = (render: Render) => ({ ...render.entry, progress: queue.progressOf(render) });
   return {

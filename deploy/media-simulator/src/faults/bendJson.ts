@@ -3,7 +3,7 @@ import type { FaultKind } from './fault.ts';
 type Members = Record<string, unknown>;
 const HUGE_LIST = 10_000;
 
-/** What a fault makes of an answer in JSON. */
+/** Applies a fault to an answer in JSON. */
 export function bendJson(json: object, kind: FaultKind | undefined): object {
   switch (kind) {
     case 'progress_101':
@@ -41,7 +41,7 @@ const withDuration = (json: object, bend: (given: unknown) => unknown): object =
 
 const dataOf = (json: object): Members[] => ('data' in json && Array.isArray(json.data) ? json.data : []);
 
-/** Of one job, or of each in a list. */
+/** Applies a function to one job, or to each job of a list. */
 function eachJob(json: object, bend: (job: Members) => Members): object {
   return 'data' in json ? { ...json, data: dataOf(json).map(bend) } : bend({ ...json });
 }

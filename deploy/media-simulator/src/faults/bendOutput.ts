@@ -5,7 +5,7 @@ const HTML_PAGE = '<html><head><title>502 Bad Gateway</title></head><body>Bad Ga
 /** A whole GIF of one pixel: no engine makes any. */
 const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAAAAAAALAAAAAABAAEAAAICTAEAOw==', 'base64');
 
-/** What a fault makes of an output before it is stored or sent: the answer around it stays as it should be. */
+/** Applies a fault to an output before it is stored or sent. The answer around it stays right. */
 export function bendOutput(bytes: Buffer, kind: FaultKind | undefined, { prompt }: { prompt: string }): Buffer {
   switch (kind) {
     case 'output_empty':
@@ -49,7 +49,7 @@ function withForgedHeader(bytes: Buffer): Buffer {
   return forged;
 }
 
-/** As engines do that write what they were asked into the metadata. */
+/** Adds the prompt to the metadata, like engines that do so. */
 function withPrompt(bytes: Buffer, prompt: string): Buffer {
   const text = Buffer.from(`parameters\0${prompt}`);
   if (isMp4(bytes)) return Buffer.concat([bytes, toMp4Box('free', text)]);

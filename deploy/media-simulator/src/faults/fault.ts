@@ -72,7 +72,7 @@ export interface Fault {
   kind: FaultKind;
   /** Bytes of the body before it strikes, for the kinds that break one. */
   afterBytes: number;
-  /** What `body_slow` waits before each byte. */
+  /** The pause of `body_slow` before each byte. */
   byteMs: number;
 }
 

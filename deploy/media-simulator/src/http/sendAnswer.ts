@@ -9,7 +9,7 @@ const HTML_PAGE = '<html><head><title>nginx</title></head><body>Welcome to nginx
 const ENDLESS_CHUNK = Buffer.alloc(64 * 1024);
 const ENDLESS_INTERVAL_MS = 1;
 
-/** What sending works with beside the answer. */
+/** The dependencies of sending an answer. */
 export interface Sending {
   res: ServerResponse;
   entry: RequestEntry;
@@ -138,7 +138,7 @@ function breakOff({ res, entry }: Sending): void {
   res.socket?.resetAndDestroy();
 }
 
-/** As the servers below these engines write heads: they name themselves and say nothing about keeping the connection. */
+/** Writes a head like the servers below these engines: with their name, and without a word about keeping the connection. */
 function writeHead(res: ServerResponse, status: number, headers: OutgoingHttpHeaders): void {
   res.removeHeader('connection');
   res.writeHead(status, { server: 'uvicorn', ...headers });

@@ -31,7 +31,7 @@ function wavHeader(dataBytes: number | undefined): Buffer {
   header.write('WAVEfmt ', 8, 'latin1');
   header.writeUInt32LE(16, 16);
   header.writeUInt16LE(1, 20); // integer samples
-  header.writeUInt16LE(1, 22); // of one channel
+  header.writeUInt16LE(1, 22); // one channel
   header.writeUInt32LE(SPEECH_RATE, 24);
   header.writeUInt32LE(SPEECH_RATE * 2, 28);
   header.writeUInt16LE(2, 32);

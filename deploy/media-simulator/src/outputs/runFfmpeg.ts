@@ -13,7 +13,7 @@ export function runFfmpeg(args: readonly string[], input: Buffer = Buffer.alloc(
   child.stderr.on('data', (chunk: Buffer) => {
     complaint = (complaint + chunk.toString()).slice(-500);
   });
-  child.stdin.on('error', () => {}); // it may end before it has read all
+  child.stdin.on('error', () => {}); // ffmpeg may end before it has read all input
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
     child.once('error', reject);

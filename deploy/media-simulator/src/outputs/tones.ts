@@ -60,7 +60,7 @@ export function listen(samples: Int16Array, rate: number): string | undefined {
   return Buffer.from(bytes).toString('utf8');
 }
 
-/** Where the marker goes over into what follows. */
+/** Returns the end of the marker in the samples. */
 function findEndOfMarker(samples: Int16Array, rate: number): number | undefined {
   const window = Math.round(rate / 100);
   const hop = Math.round(rate / 2_000);

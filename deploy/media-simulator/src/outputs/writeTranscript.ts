@@ -7,7 +7,7 @@ const WORDS_PER_SECOND = 2.5;
 const SEGMENT_SECONDS = 5;
 const WORDS = 'the river runs under an old bridge while two small boats wait for evening light and rain'.split(' ');
 
-/** What is said in samples: the words, where this simulator has spoken them, else as many as fit, the same each time. */
+/** Returns the words in samples: those that this simulator has spoken, or else as many as fit, the same each time. */
 export function writeText(samples: Int16Array): string {
   const spoken = listen(samples, HEARING_RATE);
   if (spoken !== undefined) return spoken;

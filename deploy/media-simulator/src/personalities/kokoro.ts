@@ -48,7 +48,7 @@ const speech: SpeechDialect = {
     'content-disposition': `attachment; filename=speech.${format}`,
     'cache-control': 'no-cache',
   }),
-  // It knows no events.
+  // Kokoro knows no events.
   toDelta: (audio) => audio,
   toDone: () => toEvent(''),
   toVoices: (voices) => ({ voices }),

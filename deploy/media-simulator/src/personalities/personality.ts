@@ -4,7 +4,7 @@ import type { ImageFormat } from '../outputs/marks.ts';
 import type { VideoJob } from '../replica/jobRecords.ts';
 import type { ErrorForm } from '../wire/engineError.ts';
 
-/** What becomes of work when its client has left. */
+/** The outcome of work when its client has left. */
 export type WhenClientLeaves = 'aborts' | 'goes_on';
 
 export interface ImageRequest {
@@ -27,7 +27,7 @@ export interface DrawnImage {
 
 export interface VideoRequest {
   prompt: string;
-  /** As its answer repeats it. */
+  /** The model's name, as the answer repeats it. */
   model: string;
   seconds: string | null;
   size: string | null;
@@ -58,7 +58,7 @@ export interface TranscriptionRequest {
   stream: boolean;
 }
 
-/** What a request is read against. */
+/** The rules that a request is read by. */
 export interface ReadContext {
   model: string;
   knobs: Knobs;
@@ -82,7 +82,7 @@ export interface VideoDialect extends Omit<Dialect<VideoRequest>, 'whenClientLea
   /** The status of an answer to GET of a job that failed, which its body goes with. */
   toList: (jobs: readonly object[], page: { hasMore: boolean }) => object;
   toDeleted: (job: VideoJob) => object;
-  /** What the engine says of a job that is not there, of content that is not yet or no more. */
+  /** Refusals for a missing job, and for content that is not there yet or no longer. */
   refusals: Record<
     'noJob' | 'unfinished' | 'failed' | 'noFile',
     (job: { id: string; status: string }) => [number, string]
@@ -126,18 +126,18 @@ export interface TranscriptionDialect extends Dialect<TranscriptionRequest> {
     request: TranscriptionRequest,
     context: ReadContext,
   ) => { json: object } | { text: string; contentType: string } | { events: Buffer[] };
-  /** What it says of a file that is no audio. */
+  /** Refusal of a file that is no audio. */
   notAudio: [status: number, message: string];
 }
 
 /** One engine: what it serves, and how each of it looks on the wire. */
 export interface Personality {
-  /** What differs from a quick replica that does nothing wrong. */
+  /** Knobs that differ from a quick replica without faults. */
   knobs: Partial<Knobs>;
   images?: ImageDialect;
   videos?: VideoDialect;
   speech?: SpeechDialect;
   transcriptions?: TranscriptionDialect;
-  /** Who it says owns its models. */
+  /** The owner of its models. */
   owner: string;
 }

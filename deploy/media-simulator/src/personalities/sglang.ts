@@ -35,7 +35,7 @@ const images: ImageDialect = {
       ...parseSize(fields.size ?? '1024x1024'),
       steps: fields.num_inference_steps ?? DEFAULT_STEPS,
       seed: fields.seed ?? DEFAULT_SEED,
-      // What it does not know becomes what it does best.
+      // An unknown format becomes PNG.
       format: knobs.imageFormats.find((name) => name === fields.output_format) ?? 'png',
       delivery,
     };
@@ -72,7 +72,7 @@ function readVideo(body: RequestBody): VideoRequest {
   const { prompt, model, seconds = DEFAULT_SECONDS, size, fps = DEFAULT_FPS, ...rest } = read.data;
   return {
     prompt,
-    model: model ?? 'sora-2', // whatever it serves
+    model: model ?? 'sora-2', // the name is repeated, whatever model is served
     seconds: String(seconds),
     size: size ?? '1280x720',
     ...parseSize(size ?? '1280x720'),

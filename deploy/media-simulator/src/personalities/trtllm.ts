@@ -6,7 +6,7 @@ import type { ImageDialect, Personality, VideoDialect } from './personality.ts';
 const DEFAULT_FPS = 24;
 const DEFAULT_STEPS = 40;
 
-/** What both take; a field that it does not know is refused. */
+/** Fields of both requests. An unknown field is refused. */
 const common = {
   prompt: z.string(),
   model: optional(z.string()),

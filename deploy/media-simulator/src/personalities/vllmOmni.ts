@@ -108,7 +108,7 @@ function checkModel(asked: string | undefined, served: string): void {
 
 const toUnix = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1_000));
 
-/** What was asked for, not what was made. */
+/** Repeats the request's values, not those of the result. */
 const toJob = (job: VideoJob, error: object | null): object => ({
   model: job.model,
   prompt: job.prompt,
@@ -230,10 +230,10 @@ const speech: SpeechDialect = {
   toVoices: (voices) => ({ voices, uploaded_voices: [] }),
 };
 
-/** It names its events in a line of their own as well. */
+/** Writes each event with its name in a line of its own. */
 const toNamedEvent = (data: { type: string; [member: string]: unknown }): Buffer => toEvent(data, data.type);
 
-/** As of autumn 2026: a failed job is answered with its error's status, and DELETE stops the render. */
+/** The behavior in autumn 2026: a failed job answers with its error's status, and DELETE stops the render. */
 export const vllmOmni2026: Personality = {
   owner: 'vllm-omni',
   knobs: { failedJobStatus: 'error', speechFormats: ['wav', 'pcm', 'flac', 'mp3', 'opus'], defaultFrames: 1 },
@@ -242,7 +242,9 @@ export const vllmOmni2026: Personality = {
   speech,
 };
 
-/** As of its first releases: a job is in progress at once, a failed one is a 200, and DELETE leaves the render running. */
+/**
+ * The behavior of its first releases: a job is in progress at once, a failed job is a 200, and DELETE leaves the render running.
+ */
 export const vllmOmniEarly: Personality = {
   ...vllmOmni2026,
   knobs: {

@@ -1,15 +1,15 @@
-/** What a replica knows of a video job. */
+/** A video job in the memory of a replica. */
 export interface VideoJob {
   id: string;
   model: string;
   prompt: string;
-  /** As it was asked for, or null. */
+  /** The length in the request, or null. */
   seconds: string | null;
   size: string | null;
   width: number;
   height: number;
   fps: number;
-  /** As they are made, which may be more than was asked for. */
+  /** Frames of the result, which may be more than the request had. */
   frames: number;
   status: 'queued' | 'in_progress' | 'completed' | 'failed';
   /** 0 to 100. */

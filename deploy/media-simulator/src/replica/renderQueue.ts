@@ -4,7 +4,7 @@ import type { RenderEntry, ReplicaLog } from './replicaLog.ts';
 
 export type RenderEnd = Exclude<RenderEntry['state'], 'waiting' | 'running'>;
 
-/** What is to be rendered. */
+/** One render to do. */
 export interface RenderOrder {
   entry: RenderEntry;
   /** From its start to its end; infinite for one that never ends. */
@@ -19,7 +19,7 @@ export class Render {
   readonly started = Promise.withResolvers<void>();
   readonly ended = Promise.withResolvers<RenderEnd>();
   readonly renderMs: number;
-  /** What made it fail. */
+  /** The cause of its failure. */
   error: Error | undefined;
   startedMs: number | undefined;
   cancelTimer: (() => void) | undefined;

@@ -10,7 +10,7 @@ export interface RequestEntry {
   path: string;
   /** The `x-request-id` it came with. */
   requestId: string | null;
-  /** What its body said, field by field, cut to 200 characters; of a file its name, type and length. */
+  /** The fields of the body, cut to 200 characters. A file has its name, type and length. */
   fields: Record<string, string>;
   bytesReceived: number;
   bytesServed: number;
@@ -35,7 +35,7 @@ export interface RenderEntry {
   prompt: string;
   /** `lost`: the replica was restarted meanwhile. */
   state: 'waiting' | 'running' | 'finished' | 'aborted' | 'failed' | 'lost';
-  /** What it makes or hears: images, frames, characters, seconds of audio, size. */
+  /** Units of the work: images, frames, characters, seconds of audio, size. */
   units: Record<string, number>;
   /** Mark of each output, in order. Sound and broken outputs have none. */
   outputs: { bytes: number; sha256: string; mark: string | null }[];
@@ -47,8 +47,8 @@ export interface RenderEntry {
 type Line = { request: RequestEntry } | { render: RenderEntry };
 
 /**
- * What this replica was asked and what it did: the reference for every 'once'. Each change is one line of a file, so that it
- * outlives the process, however it ends.
+ * Requests to this replica and their outcome: the reference for every check of 'once'. Each change is one line of a file, so that
+ * it outlives the process.
  */
 export class ReplicaLog {
   readonly #requests = new Map<number, RequestEntry>();
@@ -109,7 +109,7 @@ export class ReplicaLog {
     appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
   }
 
-  /** What the process before this one left open has ended with it. */
+  /** Work that the process before left open has ended with that process. */
   #readBack(): void {
     for (const text of readFileSync(this.#file, 'utf8').split('\n')) {
       if (!text.endsWith('}')) continue; // the last line of a process that was killed

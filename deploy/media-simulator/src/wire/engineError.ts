@@ -14,7 +14,7 @@ interface ErrorDetails {
   cause?: unknown;
 }
 
-/** What an engine answers instead of what it was asked for; each words it in a form of its own. */
+/** An error that an engine answers with. Each personality words it in its own form. */
 export class EngineError extends Error {
   readonly status: number;
   /** The name of the mistake, where a form has room for one. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What ffprobe counts by decoding all of it. Rejects where it can read nothing. */
+/** Counts of ffprobe from decoding the whole file. Rejects if ffprobe can read nothing. */
 export interface Probed {
   format: string;
   frames: number;

@@ -5,17 +5,17 @@ import type { Services } from '../stack/createServices.ts';
 import type { ServiceName } from '../stack/findStack.ts';
 import type { Health } from '../stack/readHealth.ts';
 
-/** What a command found or did, once for programs and once for people. */
+/** The result of a command, once for programs and once for people. */
 export interface Report {
   /** Printed with `--json`: one document, amounts as decimal strings. */
   document: object;
   /** Printed without it. */
   text: string;
-  /** What was looked for is not as it has to be: the report is printed, and the exit code is 1. */
+  /** True if the state is not as it should be: the report is printed, and the exit code is 1. */
   isFailure?: boolean;
 }
 
-/** What commands work with. */
+/** The dependencies of commands. */
 export interface Context {
   region: string;
   /** The contexts of all regions of the stack, for a command of all regions. */
@@ -39,12 +39,12 @@ export interface Context {
 }
 
 export interface Option {
-  /** What its value is called in the help; none for a flag. */
+  /** The name of its value in the help; none for a flag. */
   value?: string;
   help: string;
 }
 
-/** What every command takes. */
+/** Options of every command. */
 export const COMMON_OPTIONS: Record<string, Option> = {
   json: { help: 'print one JSON document instead of a table' },
   stack: { value: 'PORT', help: 'the first port of a stack that runs here, or the stack.json of any' },
@@ -53,10 +53,10 @@ export const COMMON_OPTIONS: Record<string, Option> = {
 };
 
 export interface Command {
-  /** As it is typed: `keys create`. */
+  /** The words of the command line: `keys create`. */
   words: string;
   summary: string;
-  /** What follows the words, in order: for each field of the input, what it is called in the help. */
+  /** Operands after the words, in order: the name in the help for each field of the input. */
   operands: Record<string, string>;
   options: Record<string, Option>;
   input: z.ZodType;

@@ -2,7 +2,7 @@ import { budgetPeriodSchema } from '@turnpike/internal-api/budgetPeriod';
 import { LARGEST_LIMIT_NANO_USD, type NanoUsd, parseUsd, toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
-// What operands and options may be. Each is one thing by its exact id: there are no patterns that stand for several.
+// Schemas of operands and options. Each names one thing by its exact id: no pattern stands for several.
 
 const idOf = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), `must be an id, as in ${prefix}_1a2b3c`);
@@ -23,7 +23,7 @@ export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the num
 export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
 /** A life of a region's ledger. */
 export const epoch = z.uuid('must be an epoch, as "turnpike totals epochs" shows it');
-/** What people call a thing. */
+/** A name that people give to a thing. */
 export const displayName = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
 export const creditId = z
   .string()

@@ -19,7 +19,7 @@ export function parseCommandLine(args: string[], commands: Command[]): CommandLi
   const said = args[0] === 'help' ? args.slice(1) : args;
   const firstOption = said.findIndex((arg) => arg.startsWith('-'));
   const words = firstOption === -1 ? said : said.slice(0, firstOption);
-  // Of "engines" and "engines drain" the longer one is meant.
+  // The longer command wins: "engines drain" over "engines".
   const [command] = commands
     .filter((candidate) => startsWith(words, candidate.words.split(' ')))
     .toSorted((a, b) => b.words.length - a.words.length);

@@ -102,7 +102,7 @@ async function run(
   return { output: toText({ document: whole, text: shown }), isFailure };
 }
 
-/** Who runs this, by the operating system, as a token can carry it. */
+/** Returns the user of the operating system, in characters that a token can carry. */
 function findUser(): string {
   try {
     return userInfo()

@@ -9,7 +9,7 @@ export const findKeys = defineCommand({
     'the keys, of whichever workspace, that end as one that a customer tells of: sk-...5Oeo, or its last four characters',
   operands: { lastFour: 'KEY' },
   input: z.object({
-    // Of a whole key, which should not have been told, no more than this is looked at.
+    // Only the last four characters count, also of a whole key, which customers should not send.
     lastFour: z
       .string()
       .regex(/^(sk-\S*)?[0-9A-Za-z]{4}$/, 'must end as the key does, as in sk-...5Oeo or 5Oeo')

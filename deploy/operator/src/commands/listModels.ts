@@ -45,7 +45,7 @@ export const listModels = defineCommand({
   },
 });
 
-/** What media are billed by; one without a price is not run. */
+/** Formats the price of a media model; a model without a price does not run. */
 const toUnitPrice = ({ billingUnit, unitPrice }: NonNullable<CatalogModel['media']>): string =>
   unitPrice === null ? `no price for a ${billingUnit}` : `${unitPrice} a ${billingUnit}`;
 

@@ -8,7 +8,7 @@ const LONGEST_GRACE_SECONDS = 90 * 86_400;
 const NOT_TOLD =
   'The gate was not told: it may take the old secret for up to 30 s after its end. Do not rotate again; the key is as shown.';
 
-/** As with a new key, the secret is made here and printed once. */
+/** Makes the new secret on this machine and prints it once, like `keys create`. */
 export const rotateKey = defineCommand({
   words: 'keys rotate',
   summary: 'give a key a new secret and print it, once; the old one works on for a while',

@@ -10,7 +10,7 @@ import { OPERATED_SERVICES } from '../stack/findStack.ts';
 import { readHealth } from '../stack/readHealth.ts';
 import { showStatus } from './showStatus.ts';
 
-/** What the services answer, by name and path; what is not here breaks off. */
+/** Answers of the services, by name and path. A path without an answer breaks off. */
 let answers: Record<string, [status: number, body: string]>;
 let server: Server;
 let base: string;

@@ -7,10 +7,10 @@ import type { Health } from '../stack/readHealth.ts';
 
 const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'what it says of itself' }];
 
-/** What a service says beside its state, by name; null is what is not known. */
+/** Facts of a service beside its state, by name; null if unknown. */
 type Facts = Record<string, number | null>;
 
-/** What is worth a look at first, of each service. */
+/** The first facts to look at, of each service. */
 const FACTS: Partial<Record<ServiceName, (health: Health, services: Services) => Promise<Facts>>> = {
   async catalog(_health, { catalog }) {
     const snapshot = await catalog.getCatalog().catch(() => undefined);

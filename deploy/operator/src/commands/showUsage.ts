@@ -11,7 +11,7 @@ type Entry = Awaited<ReturnType<Services['ledger']['getUsage']>>['usage'][number
 type Usage = Omit<Entry, 'key_id' | 'day' | 'model'>;
 
 const NUMBERS = ['requests', 'success', 'failure', 'unknown', 'prompt', 'cached', 'completion', 'charge USD'];
-/** What entries are told apart by, and the field that says it. */
+/** The grouping of entries, and the field that names it. */
 const FIELDS = { day: 'day', key: 'key_id', model: 'model' } as const satisfies Record<UsageGrouping, keyof Entry>;
 const GROUPING = new RegExp(`^(${USAGE_GROUPS.join('|')})(,(${USAGE_GROUPS.join('|')}))*$`);
 

@@ -71,9 +71,9 @@ const environmentSchema = z.object({
 });
 
 export interface StackChoice {
-  /** What `--stack` names: a first port, or a file. */
+  /** The value of `--stack`: a first port, or a file. */
   stack?: string | undefined;
-  /** What `--region` names. */
+  /** The value of `--region`. */
   region?: string | undefined;
   env: NodeJS.ProcessEnv;
   stacksFolder?: string;
@@ -148,7 +148,7 @@ async function listRunning(folder: string): Promise<string[]> {
 
 function mayRun(description: string): boolean {
   const stack = stackSchema.safeParse(parseJson(description));
-  // What cannot be read may run all the same: better one too many than the wrong one.
+  // A stack file that cannot be read may belong to a running stack, so it counts as one.
   if (!stack.success) return true;
   const processes = Object.values(stack.data.regions).flatMap(({ services }) => Object.values(services));
   return processes.some(({ pid }) => isAlive(pid));

@@ -10,9 +10,9 @@ const notReadySchema = z.object({ status: z.string(), missing: z.array(z.string(
 export interface Health {
   /** `ending`: it was told to stop. `not_named`: the environment does not say where it is. */
   state: 'ready' | 'not_ready' | 'ending' | 'no_answer' | 'not_named';
-  /** What it cannot serve without and does not have. */
+  /** Dependencies that it requires and does not have. */
   missing: string[];
-  /** What it measures, by name; where samples differ in their labels alone, their sum. Empty where it does not tell. */
+  /** Metrics by name, each the sum over its labels. Empty if the service does not answer. */
   metrics: ReadonlyMap<string, number>;
 }
 

@@ -2,7 +2,7 @@ import type { InternalCallError } from '@turnpike/internal-api/transport/createC
 import { toPrintable } from '../report/formatTable.ts';
 import type { StackAccess } from './findStack.ts';
 
-/** What to do about a refusal, where the service itself cannot know how it was asked. */
+/** Advice about a refusal, because the service does not know the operator's command. */
 const ADVICE: Record<string, string> = {
   unknown_key: '"turnpike keys list --workspace WS" shows the ids.',
   key_has_two_secrets: 'Wait for that, or end it now with "turnpike keys end-old KEY_ID".',

@@ -4,7 +4,10 @@ export type Support = 'yes' | 'partial' | 'no';
 
 /** A line of the compatibility matrix. */
 export interface FieldSupport {
-  /** As a client would write it: `messages[].content`; a form of it with what tells it apart: `response_format (type: text)`. */
+  /**
+   * The path of a field in a client's words: `messages[].content`; a variant with its distinction: `response_format (type:
+   * text)`.
+   */
   field: string;
   support: Support;
   note: string;
@@ -63,7 +66,7 @@ function resolve(schema: JsonSchema, schemas: Record<string, JsonSchema>): JsonS
   return name === undefined ? schema : (schemas[name] ?? {});
 }
 
-/** What tells one form of an object from the others, as `type: text`. */
+/** Returns the field that distinguishes one variant of an object from the others, as `type: text`. */
 function kindOf({ properties = {} }: JsonSchema): string | undefined {
   const name = DISCRIMINATORS.find((candidate) => typeof properties[candidate]?.const === 'string');
   return name === undefined ? undefined : `${name}: ${String(properties[name]?.const)}`;

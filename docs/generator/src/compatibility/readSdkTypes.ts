@@ -63,7 +63,7 @@ function findType(declarations: string, type: string): { scope: string; name: st
   return { scope, name, fields: new Map(members) };
 }
 
-/** What stands between the brace that ends a pattern's first match and the one that closes it. */
+/** Returns the text between the brace at the end of a pattern's first match and its closing brace. */
 function findBody(text: string, opening: RegExp): string | undefined {
   const match = opening.exec(text);
   if (!match) return undefined;

@@ -6,7 +6,7 @@ type Verdict = Pick<FieldSupport, 'support' | 'note'>;
 export interface AuditedFields {
   file: string;
   type: string;
-  /** Where the type's fields stand in the body: `choices[].message`; empty for the body itself. */
+  /** The path of the type's fields in the body: `choices[].message`; empty for the body itself. */
   at: string;
   others: Record<string, Verdict>;
   /** Values of fields that the SDK alone or our schema alone allows, as `quality (max)`. Forms have `role` and `type`. */
@@ -115,7 +115,7 @@ const messageOf = (type: string, ...dropped: string[]): AuditedFields => ({
   others: Object.fromEntries(dropped.map((name) => [name, DROPPED])),
 });
 
-/** By operation and part of it, all that the pinned SDK knows of it. A new version is audited by making these lists true again. */
+/** Fields that the pinned SDK knows, by operation and part of it. To audit a new version, make these lists true again. */
 export const SDK_AUDIT: Record<string, Audit> = {
   'createChatCompletion request': {
     fields: [

@@ -72,7 +72,7 @@ const SUMS = {
   units: null,
 };
 
-/** What an engine writes of an answer, whole or in chunks. */
+/** Fields that an engine writes in an answer, whole or in chunks. */
 const CALL = { id: 'chatcmpl-01979f5e', created: 1_790_000_000 };
 const USAGE = { prompt_tokens: 18, completion_tokens: 6, prompt_tokens_details: { cached_tokens: 16 } };
 const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE });
@@ -80,7 +80,7 @@ const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE 
 /** The charge of each example. */
 const chargeOf = (): bigint => 7_200n;
 
-/** What the router makes of an engine's answer. */
+/** Returns the router's version of an engine's answer. */
 function toAnswer(
   edit: (bytes: Buffer, options: AnswerOptions) => WholeAnswer,
   answer: object,
@@ -97,7 +97,7 @@ function toAnswer(
   return JSON.parse(edited.payload.toString());
 }
 
-/** What the router makes of an engine's stream. */
+/** Returns the router's version of an engine's stream. */
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
   const editor = new ChunkEditor({
     callId: 'call-1',

@@ -14,7 +14,7 @@ export interface JsonSchema {
 
 /** Our own keywords: how far a field is supported, and what the compatibility matrix says of it. */
 const EXTENSIONS: Record<string, string> = { support: 'x-support', note: 'x-support-note' };
-/** Of each whole schema, which stands inside a document that says all this once. */
+/** Keywords of a whole schema that the surrounding document already has. */
 const SAID_ELSEWHERE = new Set(['$id', '$schema', 'id']);
 
 /**

@@ -39,7 +39,7 @@ import { videoRequestSchema } from '@turnpike/public-api/videoRequest';
 import { z } from 'zod';
 import { type JsonSchema, tidySchema } from './jsonSchema.ts';
 
-/** What clients send: the schemas that bodies are read through. */
+/** Schemas of request bodies. */
 const REQUESTS = {
   ChatMessage: chatMessageSchema,
   MessageContent: messageContentSchema,
@@ -53,7 +53,7 @@ const REQUESTS = {
   VideoRequest: videoRequestSchema,
 };
 
-/** What clients get. */
+/** Schemas of responses. */
 const RESPONSES = {
   AccountRefused: accountRefusedSchema,
   AnyTranscription: anyTranscriptionSchema,

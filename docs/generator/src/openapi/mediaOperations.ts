@@ -153,7 +153,7 @@ const query = (name: string, description: string, schema: Parameter['schema']): 
   schema,
 });
 
-/** What clients may do with media. A field that a request does not have is refused. */
+/** Operations of media. An unknown field of a request is refused. */
 export const MEDIA_PATHS: Record<string, Methods> = {
   '/v1/images/generations': {
     post: {

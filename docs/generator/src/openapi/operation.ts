@@ -24,7 +24,7 @@ export interface Operation {
 
 export type Errors = Record<string, SharedResponse>;
 
-/** What may be done at a path. */
+/** The operations of one path. */
 export type Methods = Partial<Record<'get' | 'post' | 'delete', Operation>>;
 
 export const refsTo = (errors: Errors) =>

@@ -29,14 +29,14 @@ export interface ResponseObject {
   description: string;
   headers: Record<string, Header>;
   content: Record<string, { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }>;
-  /** Where a status has several causes: an answer has the headers of exactly one. */
+  /** Sets of headers, if a status has several causes: a response has exactly one set. */
   'x-header-sets'?: HeaderSet[];
 }
 
 interface ErrorAnswer {
   description: string;
   bodies: SchemaName[];
-  /** What services answer with, by what it is an example of. */
+  /** Example error responses of services, by their names. */
   examples: Record<string, WireError>;
   always?: HeaderName[];
   sometimes?: HeaderName[];

@@ -21,7 +21,7 @@ export interface KeyDetails {
   /** Catalog ids. Empty: every model. */
   allowedModels: string[];
   expiresAt: Date | null;
-  /** Of its old secret, if it was ever rotated. */
+  /** The last four characters of its old secret, if it was ever rotated. */
   oldLastFour: string | null;
   oldEndsAt: Date | null;
   /** The key that took its place, where a version before rotated it. */

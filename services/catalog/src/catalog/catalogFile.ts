@@ -30,7 +30,7 @@ const modelSchema = z.strictObject({
   replacement: z.string().optional(),
   /** Regions the model is licensed for. In any other it does not exist. */
   clearance: z.array(regionSchema).min(1),
-  /** What the router and readers of the list go by: any other word is a slip of the pen, and would switch something off. */
+  /** Features that the router and readers of the list know. Any other word is a typo and would switch something off. */
   supported_features: z.array(z.enum(['tools', 'json_mode', 'json_schema', 'reasoning'])).default([]),
   supported_parameters: z.array(z.string()),
   supported_sampling_parameters: z.array(z.string()),

@@ -38,8 +38,8 @@ const CATEGORIES = modelEntrySchema.shape.category.options;
 const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 /**
- * What a model says of its price and of what it can do, and should not, or does not, and should: one of text is billed by tokens, one of
- * media by a unit. A media model without a price is no mistake.
+ * Lists contradictions between a model's category, price unit and capabilities. A text model is billed by tokens, a media model
+ * by a unit. A media model without a price is no mistake.
  */
 export function findBillingMistakes(model: OutlineModel): CatalogMistake[] {
   const category = CATEGORIES.find((known) => known === model.category);

@@ -10,7 +10,7 @@ export type EdgeFault =
   | { kind: 'unsupported_endpoint'; operation: UnsupportedOperation }
   /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
   | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean }
-  /** As many requests are in progress with the upstream as may be: this one was not sent. */
+  /** The limit of requests in progress with the upstream is reached, so this request was not sent. */
   | { kind: 'upstream_full'; upstream: Upstream }
   /** An error of the edge itself. `wasSent` as above. */
   | { kind: 'unforeseen'; wasSent: boolean };

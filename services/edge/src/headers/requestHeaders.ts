@@ -12,7 +12,7 @@ const PASSED_ON = [
   'content-type',
   'if-range', // whether a range is of what the client has
   'prefer', // how long a client waits for a job
-  'range', // of contents
+  'range', // contents
   'user-agent',
   'x-stainless-retry-count', // says of a call that it was tried before
 ] as const;

@@ -13,7 +13,7 @@ interface UpstreamEntry {
 export const UPSTREAMS = {
   auth: { setting: 'AUTH_URL', silenceMs: () => 3_000, errors: 'bare' },
   catalog: { setting: 'CATALOG_URL', silenceMs: () => 3_000, errors: 'bare' },
-  // It works on answers for as long as its settings let it.
+  // The router works on a response for as long as its settings let it.
   'model-router': { setting: 'ROUTER_URL', silenceMs: toLongestSilenceMs, errors: 'envelope' },
   'media-jobs': { setting: 'MEDIA_URL', silenceMs: () => LONGEST_MEDIA_SILENCE_MS, errors: 'flat' },
   'usage-ledger': { setting: 'LEDGER_URL', silenceMs: () => 7_000, errors: 'flat' },

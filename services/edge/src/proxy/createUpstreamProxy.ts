@@ -74,7 +74,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     maxIdle: MAX_IDLE_CONNECTIONS,
     maxAgeMs: MAX_CONNECTION_AGE_MS,
   });
-  /** Not those whose answers are only on their way to the client: who does not read takes nobody's place. */
+  /** Requests that wait for the upstream. Excludes responses that only a slow client holds up. */
   const inProgress = new OrderedSet<Forwarding>();
   const room: ForwardingRoom = {
     connections,

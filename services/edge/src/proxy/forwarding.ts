@@ -23,7 +23,7 @@ const MAX_TEXT_BYTES = 16_384;
  */
 const MAX_BYTES_IN_TURN = 262_144;
 
-/** What all requests to an upstream share. */
+/** State that all requests to one upstream share. */
 export interface ForwardingRoom {
   connections: UpstreamConnections;
   /** Answers a request that could not be passed on. `wasSent`: the upstream may have begun to act on the request. */
@@ -35,7 +35,7 @@ export interface ForwardingRoom {
 export interface ForwardedCall {
   /** Names the call's answer. */
   requestId: string;
-  /** Whoever watches the answer looks at its headers once they have left, which costs more. */
+  /** True if an observer of the response reads its headers after they were sent, which costs more. */
   keepsHeaders: boolean;
   /** Answers the call with a fault. */
   refuse: (fault: EdgeFault) => void;
@@ -192,7 +192,7 @@ export class Forwarding implements AnswerListener {
     process.nextTick(() => connection.flush());
   }
 
-  /** What still comes once the exchange is over goes nowhere. */
+  /** Drops bytes that come after the exchange is over. */
   #send(bytes: Buffer): void {
     this.#silentTicks = 0;
     this.#isFull = this.#connection?.write(bytes) === false;
@@ -229,7 +229,7 @@ export class Forwarding implements AnswerListener {
     if (this.#connection && isPersistent && this.#isSent) connections.release(this.#connection);
     else this.#connection?.destroy();
     this.#connection = undefined;
-    // It may wait for the upstream to take more.
+    // The upstream may take more now.
     this.#isFull = false;
     if (!this.#isSent) this.#req.resume();
     this.#leave?.();

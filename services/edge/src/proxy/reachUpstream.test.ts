@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { reachUpstream } from './reachUpstream.ts';
 
-/** Nobody listens there: the tests' server has one address of the loopback only. */
+/** An address on which no process listens: the tests' server has only one address of the loopback. */
 const REFUSING = '127.0.0.2';
 const LISTENING = '127.0.0.1';
 

@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => host.close());
 
-/** What a client gets of an answer. */
+/** Fetches an answer like a client. */
 async function get(by: Answer, headers: Record<string, string> = {}): Promise<Response> {
   answer = by;
   delivered = Promise.withResolvers();

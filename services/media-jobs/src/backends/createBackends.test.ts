@@ -89,7 +89,7 @@ describe('a replica', () => {
     await backend.simulator.admin('pause', {});
     const rendering = render();
     const failing = expect(rendering).rejects.toMatchObject({ kind: 'answer_lost' });
-    // What breaks sooner had most likely not begun.
+    // An exchange that ends sooner had most likely not begun.
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     await backend.simulator.admin('restart', {});
     await failing;

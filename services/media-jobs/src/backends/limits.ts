@@ -24,7 +24,7 @@ export const WORK_ANSWER_MS = 600_000;
 /** From the first to the last byte of what was made. */
 export const CONTENT_MS = 900_000;
 
-/* What is read of an answer. */
+/* The limits for reading a response. */
 
 export const MAX_VIDEO_BYTES = 512 * 1024 ** 2;
 export const MAX_IMAGE_BYTES = 32 * 1024 ** 2;

@@ -12,7 +12,7 @@ const aReplica = (id: string, slots = 1): Replica => ({
   slots,
   draining: false,
 });
-/** What came of each attempt of the test. */
+/** The outcome of each attempt of the test. */
 const counted: string[] = [];
 beforeEach(() => {
   counted.length = 0;
@@ -73,7 +73,7 @@ it.each(['failed', 'answer_lost', 'refused_request', 'content_refused', 'misconf
     const turns = turnsOf(aReplica('a'), aReplica('b'));
     await expect(turns.ask(aCall(), failingOn({ a: kind, b: kind }, asked))).rejects.toMatchObject({ kind });
     expect(asked).toHaveLength(1);
-    // It is as free as before.
+    // The replica is as free as before.
     await expect(turns.ask(aCall(), idOf)).resolves.toMatchObject({ answer: 'b' });
   },
 );

@@ -29,7 +29,7 @@ export async function convertSpeech(
   audio: Readable,
   { from, to, signal }: { from: 'wav' | 'pcm'; to: SpeechFormat; signal: AbortSignal },
 ): Promise<Readable> {
-  audio.on('error', () => {}); // it may fail while nobody reads it
+  audio.on('error', () => {}); // the stream may fail while no client reads it
   const source = from === 'wav' ? await takeWavHeader(audio).catch((error) => endWith(audio, error)) : SAMPLES;
   const { child, kill } = spawnTool(
     {
@@ -55,7 +55,7 @@ export async function convertSpeech(
       done(error);
     },
   });
-  converted.on('error', () => {}); // who reads it is told
+  converted.on('error', () => {}); // the reader gets the error
   signal.addEventListener('abort', abort, { once: true });
   audio.on('error', (error) => converted.destroy(error)).pipe(child.stdin);
   child.stdout.pipe(converted, { end: false });

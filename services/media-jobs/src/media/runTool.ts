@@ -61,8 +61,8 @@ export function spawnTool(
     env: { PATH: process.env.PATH },
     detached: true,
   }) as ChildProcessByStdio<Writable, Readable, Readable>;
-  child.stdin.on('error', () => {}); // it may end before it has read all
-  child.stderr.resume(); // what it complains of may repeat what is in the file
+  child.stdin.on('error', () => {}); // the tool may end before it has read all input
+  child.stderr.resume(); // the tool's complaints may repeat the file's content
   const kill = (): void => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     try {

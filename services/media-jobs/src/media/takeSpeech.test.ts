@@ -26,7 +26,7 @@ afterAll(async () => {
   await work.remove();
 });
 
-/** As its header says it. */
+/** Returns the length by the header. */
 async function lengthOf(path: string): Promise<number> {
   const { stdout } = await run('ffprobe', ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', path]);
   return Number(stdout);

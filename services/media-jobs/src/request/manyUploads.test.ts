@@ -51,7 +51,7 @@ beforeAll(async () => {
     env: { PATH: process.env.PATH },
   });
   await once(reader, 'message');
-  // What any work costs a new process is not what uploads do.
+  // One upload first, because a new process spends memory on its first work.
   await uploadAtOnce({ uploads: 16, keys: 16 });
 });
 afterAll(() => {
@@ -121,7 +121,7 @@ async function uploadAtOnce({
   for (const status of await Promise.all(uploads.map((upload) => upload.status)))
     statuses[status] = (statuses[status] ?? 0) + 1;
   isOver = true;
-  // Whoever still read of a process that has ended would fail a test of another file.
+  // Sampling ends here, because a read of a process that has ended would fail a test of another file.
   await sampling;
   return { statuses, costBytes: most - before };
 }

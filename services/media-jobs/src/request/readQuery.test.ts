@@ -32,7 +32,7 @@ it.each<[string | undefined, number]>([
   expect(readRepeat({ headers: { ...(count !== undefined && { 'x-stainless-retry-count': count }) } })).toBe(repeat);
 });
 
-/** What a query is read as, or the field that is wrong with it. */
+/** Returns the parsed query, or the wrong field. */
 function outcomeOf(read: () => unknown): unknown {
   try {
     return read();

@@ -4,9 +4,9 @@ import { seededRandom } from '../../../../bench/seededRandom.ts';
 export const PROCESSES = 3;
 
 /**
- * Who comes to the end of a job besides the worker that has it: its client, who deletes it, or looks at it; another process that finds it
- * late, or finds that its worker's lease has passed, or that the owner of its money is gone. To one that is completed already come its
- * client and, as it expires, whoever settles and removes it.
+ * Contenders for the end of a job, besides its worker. Its client deletes it or polls it. Another process finds it late, or finds
+ * that its worker's lease or its owner is gone. A completed job has its client and, as it expires, the process that settles and
+ * removes it.
  */
 export type ContenderKind = 'delete' | 'poll' | 'deadline' | 'takeover' | 'heir' | 'expiry';
 
@@ -14,7 +14,7 @@ export interface Contender {
   kind: ContenderKind;
   /** The process that it comes by. */
   process: number;
-  /** Where it stands: before it looks at the job, or having looked, before it writes. */
+  /** The position of the contender: before its look at the job, or after that look and before its write. */
   stands: 'before its look' | 'before its step';
 }
 
@@ -35,7 +35,7 @@ export interface Meeting {
   offsetsMs: number[];
 }
 
-/** Of a meeting of many, who starts last does so by so much after the first. */
+/** In a meeting of many, the last contender starts this much after the first. */
 const MOST_OFFSET_MS = 0.6;
 
 /** One meeting after the other, the same for the same seed. `workerOf` says which process the worker is in. */
@@ -53,7 +53,7 @@ export function drawMeetings(seed: number, { workerOf }: { workerOf: (index: num
     const others = shuffled(Array.from({ length: PROCESSES }, (_, at) => at).filter((at) => at !== working));
     const lot = share();
     const worker = lot < 0.2 ? 'has completed' : lot < 0.3 ? 'refused' : 'completes';
-    // Who is not the worker's process, so that nobody settles it before.
+    // Another process than the worker's, so that no process settles the job before.
     const maker = worker === 'has completed' ? (others[0] as number) : below(PROCESSES);
     const contenders = drawKinds(worker, share, shuffled).map((kind): Contender => {
       const stands = share() < 0.5 ? 'before its look' : 'before its step';

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Met, NOBODY } from './openMeetings.ts';
 
-/** What `aCall` holds, and what all that is made of it costs. */
+/** The amount that `aCall` holds, and the cost of its result. */
 const PRICE_NANO_USD = 1_000_000n;
 
-/** What is wrong with a job that several came to at its end: nothing, where it ended once, was charged once, and all were told so. */
+/** Lists faults of a job that several contenders ended. None, if it ended once, was charged once, and all were told so. */
 export function findFaults(met: Met): string[] {
   return [...findFaultsOfEnd(met), ...findFaultsOfMoney(met), ...findFaultsOfAnswers(met), ...findFaultsOfBytes(met)];
 }

@@ -27,7 +27,7 @@ const JOB_ID = /^(video|job)_[0-9A-Za-z]{22}$/;
 
 export interface Statement {
   kind: StatementKind;
-  /** Of one that is about one job. */
+  /** The job of the statement, if it is about one job. */
   jobId: string | undefined;
   /** The end that an `end` gives its job. */
   state: JobState | undefined;
@@ -47,12 +47,12 @@ export interface Stand {
   passed: Promise<Passage>;
 }
 
-/** What a process sends to its database, which can be stopped on its way. */
+/** The statements of a process to its database, which can be stopped on their way. */
 export interface Doors {
   db: JobDependencies['db'];
-  /** Has statements like these stand from here on. */
+  /** Stops matching statements from now on. */
   shut(...wanted: Wanted[]): void;
-  /** Has all that stand go on, unless somebody waits to say so, and the next ones pass. */
+  /** Releases all stopped statements, unless a caller waits to do so, and lets the next ones pass. */
   open(...wanted: Wanted[]): void;
   /** Lets everything pass from here on, also what somebody has stopped. */
   openAll(): void;

@@ -11,7 +11,7 @@ import { aCall, anImageRequest, aVideoRequest, type CalledJobs, eventually, open
 import { type Contender, type Meeting, PROCESSES } from './drawMeetings.ts';
 import { type Doors, openDoors, type Passage, type Stand, type Statement, type Wanted } from './openDoors.ts';
 
-/** What was seen of a job that several came to at its end. */
+/** The observations of a job that several contenders ended. */
 export interface Met {
   meeting: Meeting;
   worker: number;
@@ -20,11 +20,11 @@ export interface Met {
   passages: Passage[];
   /** All ends that somebody wanted to give it, by process; `rows` is 1 where it had it. */
   ends: (Statement & { process: number })[];
-  /** What each DELETE of it was told: whether there was such a job. */
+  /** The answer to each DELETE: whether the job existed. */
   deleted: boolean[];
-  /** What each look at it saw. */
+  /** The answer to each poll. */
   seen: (ShownJob | undefined)[];
-  /** What one was told who waited for its end; null where nobody did. */
+  /** The answer to a client that waited for its end; null if no client waited. */
   awaited: ShownJob | undefined | null;
   /** Settled, and with nothing left to do until its removal. */
   row: JobRow;
@@ -32,14 +32,14 @@ export interface Met {
   /** How often its hold was given back as that of no job, and how often its end was counted. */
   released: number;
   counted: number;
-  /** As its client sees it then, and whether what it made could be read. */
+  /** The client's view at the end, and whether the result could be read. */
   shown: ShownJob | undefined;
   isReadable: boolean;
   objects: string[];
 }
 
 export interface Meetings {
-  /** Has a batch of jobs come to their ends, and what is left of them removed. */
+  /** Ends a batch of jobs, and removes their remains. */
   hold(meetings: Meeting[], worker: number): Promise<Met[]>;
   /** Attempts that the processes have counted, and that the rows have. */
   countAttempts(): Promise<{ counted: number; made: number }>;
@@ -66,7 +66,7 @@ interface Ready {
   jobId: string;
   keyId: string;
   callId: string;
-  /** Where its worker stands. */
+  /** The position of its worker. */
   stand: Stand | undefined;
 }
 
@@ -127,7 +127,7 @@ export async function openMeetings(): Promise<Meetings> {
   }
   const processOf = (at: number): Process => processes[at] as Process;
 
-  /** Has all jobs of a batch come to where their workers would end them, or, where the meeting says so, be completed. */
+  /** Brings all jobs of a batch to the step at which their workers would end them, or completes them if the meeting says so. */
   async function prepare(meetings: Meeting[]): Promise<Ready[]> {
     for (const { doors } of processes) doors.shut({ kind: 'list late' }, { kind: 'take over' });
     const { doors } = processOf(worker);
@@ -156,7 +156,7 @@ export async function openMeetings(): Promise<Meetings> {
       else {
         stand.go();
         await stand.passed;
-        // Nobody settles it before it expires.
+        // No process settles the job before it expires.
         if (ready.meeting.contenders.some(({ kind }) => kind === 'expiry'))
           await db.execute(sql`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${ready.jobId}`);
       }
@@ -183,12 +183,12 @@ export async function openMeetings(): Promise<Meetings> {
     return { meeting, jobId, keyId: call.hold.keyId, callId: call.hold.callId, stand: undefined };
   }
 
-  /** Has one job's contenders come to where they are to start, then start, and resolves once all were answered. */
+  /** Brings one job's contenders to their start, then starts them. Resolves once all were answered. */
   async function meet(
     ready: Ready,
   ): Promise<Pick<Met, 'passages' | 'deleted' | 'seen' | 'awaited'> & { awaiting: unknown }> {
     const { meeting, jobId, keyId } = ready;
-    // Nobody is in the middle of a look, from before: he would see what is not for him yet.
+    // No process is in the middle of an earlier look, because it would see the job too soon.
     for (const { doors } of processes) await doors.untilStanding({ kind: 'list late' });
     const address = { jobId, keyId };
     const awaiting = meeting.isAwaited
@@ -235,7 +235,7 @@ export async function openMeetings(): Promise<Meetings> {
       },
     };
     const stands = new Map<Contender, Stand>();
-    // What is late or expired is so for everybody: who has looked before does so first.
+    // A late or expired job is so for every process, so contenders that have looked before do so first.
     for (const contender of meeting.contenders.toSorted((a, b) => TURNS.indexOf(a.kind) - TURNS.indexOf(b.kind)))
       if (contender.kind !== 'delete' || contender.stands === 'before its step')
         stands.set(contender, await come[contender.kind](contender));
@@ -323,7 +323,7 @@ export async function openMeetings(): Promise<Meetings> {
   const read = async (jobs: CalledJobs, output: ShownJob['outputs'][number]): Promise<Buffer> =>
     buffer((await jobs.content(output)).content);
 
-  /** As if a day had passed for all of them. */
+  /** Ages all of them by a day. */
   async function removeAll(jobIds: string[]): Promise<void> {
     await db.execute(sql`
       UPDATE job SET expires_at = now(), remove_at = now(), due_at = now()
@@ -355,10 +355,10 @@ export async function openMeetings(): Promise<Meetings> {
   };
 }
 
-/** Who comes first to where it stands. */
+/** The order in which contenders reach their position. */
 const TURNS: Contender['kind'][] = ['delete', 'heir', 'takeover', 'deadline', 'expiry', 'poll'];
 
-/** Has a process that is before its next look go as far as this. */
+/** Advances a process before its next look as far as this. */
 async function lookUntil(doors: Doors, wanted: Wanted): Promise<Stand> {
   const look = await doors.stop({ kind: 'list late' });
   const stand = doors.stop(wanted);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const TICK_MS = 10;
 
-/** What the processes that this process started have cost since `watchChildren`. */
+/** The cost of child processes since `watchChildren`. */
 export interface ChildrenCost {
   processorMs: number;
   /** Most resident memory of any of them. */

@@ -11,7 +11,7 @@ export interface TestFolder {
   path: string;
   /** Writes a file and gives its path. */
   write(name: string, bytes: Buffer | string): Promise<string>;
-  /** Has ffmpeg make a file, and gives its path. */
+  /** Makes a file with ffmpeg, and returns its path. */
   make(name: string, args: readonly string[]): Promise<string>;
   remove(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export async function aTestFolder(): Promise<TestFolder> {
   };
 }
 
-/** What ffmpeg is told to make so many seconds of a tone. */
+/** The arguments by which ffmpeg makes so many seconds of a tone. */
 export const aTone = (seconds: number, rate = 44_100): string[] => [
   ...['-f', 'lavfi', '-i', `sine=frequency=440:sample_rate=${rate}:duration=${seconds}`],
 ];

@@ -20,7 +20,7 @@ const HI = engineChunks.text('Hi', 2);
 const FINISH = engineChunks.ending(3).split('\n\n')[0] ?? '';
 const WITHOUT_USAGE = FINISH.replace(/,"usage":\{[^}]*\}/, '');
 
-/** What an engine does after what it has sent so far, none of which may be taken for an end. None of it shows anything. */
+/** Acts of an engine after its first part, none of which may count as an end. None of it is shown. */
 const FAILURES: [string, (res: ServerResponse) => unknown][] = [
   ['resets the connection', (res) => res.socket?.resetAndDestroy()],
   ['closes without [DONE]', (res) => res.end()],

@@ -23,7 +23,7 @@ export class EngineRefusal {
     return this.#bytes <= MAX_BYTES;
   }
 
-  /** What it means for the client. An answer that came with 200 is a refusal only if its body is an error that says so. */
+  /** Returns the meaning for the client. A response with status 200 is a refusal only if its body is an error that says so. */
   toFault(dialect: Pick<Dialect, 'toFault'>, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault {
     const bytes = Buffer.concat(this.#chunks);
     const status = this.#status === 200 ? statusIn(parseEngineJson(bytes)) : this.#status;

@@ -90,7 +90,7 @@ it.each([
     expect(call.target).toBe('other');
     expect(call.endings).toMatchObject([{ status: 'success', usage: { promptTokens: 9, completionTokens: 3 } }]);
     expect(span.children.map(({ attributes }) => attributes['turnpike.reason'])).toEqual(['left_out', undefined]);
-    // That the engine does not answer is known, and the call's leaving no second proof of it.
+    // The engine is known to be down, so the call's leaving is no second proof.
     expect(news.map(({ kind }) => kind)).not.toContain('failed');
     expect([unheardCalls.size, other.engine.unheardCalls.size]).toEqual([0, 0]);
   },

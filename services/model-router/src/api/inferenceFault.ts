@@ -37,7 +37,7 @@ export interface CutFault {
   charged: { completionTokens: number; chargeNanoUsd: bigint } | undefined;
 }
 
-/** What a call asked of its model's window. */
+/** A call's use of its model's window. */
 export interface WindowUse {
   model: string;
   windowTokens: number;

@@ -15,7 +15,7 @@ export interface OperatorDrains {
   close(): Promise<void>;
 }
 
-/** Where routers share what they know: the Redis that has a key, while one serves it. */
+/** The store that routers share: the Redis that has a key, while one serves it. */
 export interface SharedStore {
   having(
     key: string,

@@ -13,7 +13,7 @@ import {
 class PaceMeasure {
   readonly #latest: number;
   readonly #values: number[] = [];
-  /** Of the values as they are, once it was asked for: an engine alone is compared with no other. */
+  /** The usual value, once it was asked for. Of one engine alone it is undefined, because it is compared with no other. */
   #usual: number | undefined;
 
   /** `latest` is how many calls tell what the pace is now. */

@@ -11,15 +11,15 @@ import { COUNT_ENGINES, COUNT_TIMEOUT_MS, COUNT_TURN_MS, COUNTS_AT_ONCE } from '
 
 export interface PromptCounterOptions {
   engines: Pick<EngineRegistry, 'findEngines'>;
-  /** Of questions under way, of which a prompt has one, and a list of texts one each. */
+  /** Limits of questions in progress. A prompt has one question, and a list of texts one each. */
   limits: SlotLimits;
 }
 
-/** Has engines count prompts: those of a model in turn, and the next one where one fails. */
+/** Creates the function that lets engines count prompts: those of a model in turn, and the next one if one fails. */
 export function createPromptCounter({ engines, limits }: PromptCounterOptions): CountPromptTokens {
-  // What an engine has begun to count it finishes, even when nobody waits for it.
+  // An engine finishes a count that it has begun, even if no call waits for it.
   const slots = createFairSlots({ bound: 'prompt_counts', limits, givesWay: false });
-  /** By model: which of its engines comes first. */
+  /** The engine that comes first, by model. */
   const turns = new Map<string, number>();
 
   function findNext(model: PricedModel): Engine[] {

@@ -90,7 +90,7 @@ const COARSE_BYTES = 2_048;
 const MAX_BLOCKS = 512;
 const FINE_END = FINE_BLOCKS * FINE_BYTES;
 
-/** Where the first `blocks` blocks of a prompt end, in bytes. */
+/** Returns the end of the first `blocks` blocks of a prompt, in bytes. */
 export const endOfBlocks = (blocks: number): number =>
   blocks <= FINE_BLOCKS ? blocks * FINE_BYTES : FINE_END + (blocks - FINE_BLOCKS) * COARSE_BYTES;
 
@@ -98,10 +98,10 @@ export const endOfBlocks = (blocks: number): number =>
 export const blocksWithin = (bytes: number): number =>
   bytes <= FINE_END ? Math.floor(bytes / FINE_BYTES) : FINE_BLOCKS + Math.floor((bytes - FINE_END) / COARSE_BYTES);
 
-/** What is hashed of a prompt; no more of it need be rendered. */
+/** Bytes of a prompt that are hashed; no more of it need be rendered. */
 export const MAX_HASHED_BYTES = endOfBlocks(MAX_BLOCKS);
 
-/** Where every prompt is rendered: memory for a long one of its own would cost more than the rest. */
+/** The buffer in which every prompt is rendered. A buffer for each long prompt would cost more than the rest. */
 const rendered = Buffer.allocUnsafeSlow(MAX_HASHED_BYTES);
 
 /**

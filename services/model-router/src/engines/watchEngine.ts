@@ -15,7 +15,7 @@ import {
 } from './terms/limits.ts';
 
 export interface EngineWatch {
-  /** Has the engine asked for a token before the next round, as something speaks against it. */
+  /** Asks the engine for a token before the next round, because of a doubt. */
   doubt(): void;
   close(): Promise<void>;
 }

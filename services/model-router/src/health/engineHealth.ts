@@ -17,7 +17,7 @@ import { RecentCalls } from './outliers.ts';
 export type HealthState = 'in' | 'doubted' | 'out';
 
 /**
- * What a probe found.
+ * The result of a probe.
  * - `token`: it works.
  * - `busy`: it says that it is full, or about to stop.
  * - `silent`: it said nothing in time.
@@ -42,7 +42,7 @@ export const isFact = (reason: OutReason): boolean => FACTS.has(reason);
  * fifth so that routers do not come back together.
  */
 export class EngineHealth {
-  /** What its calls came to of late, to be compared with other engines. */
+  /** Results of its latest calls, for comparison with other engines. */
   readonly recent: RecentCalls;
   readonly #nowMs: () => number;
   readonly #random: () => number;
@@ -56,7 +56,7 @@ export class EngineHealth {
   #dueAtMs = Number.NEGATIVE_INFINITY;
   #inSinceMs = Number.POSITIVE_INFINITY;
   #probedAtMs = Number.NEGATIVE_INFINITY;
-  /** What spoke against it since it last produced a token. */
+  /** Doubts since its last token. */
   #doubts = 0;
   #isSuspended = false;
   #doubtedAtMs = Number.NEGATIVE_INFINITY;
@@ -118,13 +118,13 @@ export class EngineHealth {
     return this.#state === 'out' && !this.#isHalfOpen && this.#nowMs() >= this.#dueAtMs;
   }
 
-  /** It answered a check. */
+  /** Notes that it answered a check. */
   checked(): void {
     this.#isReachable = true;
     this.#missedChecks = 0;
   }
 
-  /** It missed a check. True where it has missed too many. */
+  /** Notes a missed check. Returns true if it has missed too many. */
   missedCheck(): boolean {
     this.#missedChecks += 1;
     return this.#missedChecks >= MAX_MISSED_CHECKS;
@@ -177,7 +177,7 @@ export class EngineHealth {
     return this.#state === 'doubted' || (this.#state === 'in' && isStalled);
   }
 
-  /** What the probe found. Means nothing where it was left out meanwhile. */
+  /** Notes the result of a probe. Does nothing if the engine was ejected meanwhile. */
   endProbe(result: ProbeResult): void {
     this.#probedAtMs = this.#nowMs();
     if (this.#state === 'out') {

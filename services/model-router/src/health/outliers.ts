@@ -4,7 +4,7 @@ import { FAILED_SHARE_ABOVE, MAX_VOTES, MIN_VOTES, VOTES_WINDOW_MS } from './lim
 export const lowerMedian = (values: readonly number[]): number | undefined =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 
-/** What an engine's latest calls came to. */
+/** A summary of an engine's latest calls. */
 export interface CallSummary {
   /** Callers heard in the last 30 s, each of whom has one vote. */
   workspaces: number;

@@ -146,7 +146,7 @@ it('lets others pass a key that holds its own calls back, and takes them for no 
   ]);
   nowMs += 5_000;
   expect(queue.othersWaitMs('flood')).toBe(0);
-  // Of its own calls none has had a turn for seconds.
+  // None of its own calls has had a turn for seconds.
   expect(queue.findRefusal({ flow: 'flood', bytes: 10 })).toBe('wait_too_long');
   const others = ['other', 'third', 'other'].map((flow) => {
     const call = join(flow);

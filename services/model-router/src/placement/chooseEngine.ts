@@ -32,7 +32,7 @@ export interface Decision {
   readonly chosen: Candidate;
   /** Every engine that was compared. */
   readonly candidates: readonly Candidate[];
-  /** What the prompt was expected to come to. */
+  /** The expected number of the prompt's tokens. */
   readonly promptTokens: number;
 }
 

@@ -76,7 +76,7 @@ it('lets a key that comes last have its turn before the burst of another', async
   (await flood[0]?.placed())?.end(DROPPED);
   (await flood[1]?.placed())?.end(DROPPED);
   await settle();
-  // What waited first goes first; then it is the single one's turn.
+  // The first one waiting goes first, and then the single one.
   expect(turns.slice(2)).toEqual(['flood 3', 'single']);
   await single.placed();
 });
@@ -192,7 +192,7 @@ it.each([
     await Promise.all([ask('other').placed(), ask('third').placed()]);
     (await flood[0]?.placed())?.end(DROPPED);
     await settle();
-    // As much as it may have beside two others: it has five, three times what is free are three.
+    // Its share beside two others: it has five, three times what is free are three.
     expect([turns.length, waiting()]).toEqual([8, 14]);
   },
 );
@@ -214,7 +214,7 @@ it('says of a call that it is its own key’s bound that keeps it, before it is 
     expect.objectContaining({ fault: { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds: 1 } }),
   );
   expect(() => queue.checkRoom({ ...call, keyId: 'other' })).not.toThrow();
-  // It is counted where the fault is answered.
+  // The code that answers the fault counts it.
   expect(hits).toEqual([]);
 });
 
@@ -304,7 +304,7 @@ it('cuts the stream that was unread longest, of the key with most of them, for a
   await leaveUnread(askFor('flood', 5), cut, 'flood');
   await ask('reading').placed();
   await jest.advanceTimersByTimeAsync(10_000);
-  // Nobody waits.
+  // No call waits.
   expect(cut).toEqual([]);
   const others = [ask('other'), ask('other')];
   await jest.advanceTimersByTimeAsync(1_200);

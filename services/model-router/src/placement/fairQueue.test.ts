@@ -44,7 +44,7 @@ it('gives whoever was there first no more than one largest request beyond a key 
         const { flow, cost } = queue.take() as Item;
         ahead += flow === 'flood' ? cost : -cost;
         expect(ahead).toBeLessThanOrEqual(Math.max(...ofFlood, ...ofOther));
-        // What the newcomer has too much is what the other was ahead, and one request.
+        // The newcomer's lead is the other's lead, and one request.
         expect(ahead).toBeGreaterThanOrEqual(-2 * Math.max(...ofFlood, ...ofOther));
       }
     }),

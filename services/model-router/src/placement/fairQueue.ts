@@ -2,7 +2,7 @@
 export interface Waiting {
   /** Whose share of the turns it takes. */
   readonly flow: string;
-  /** What its turn takes of that share: tokens. Above 0. */
+  /** The cost of its turn from that share: tokens. Above 0. */
   readonly cost: number;
   /** Memory it holds while it waits. */
   readonly bytes: number;
@@ -16,7 +16,7 @@ interface Line<Item> {
   bytes: number;
 }
 
-/** What waits in one flow, or in all. */
+/** The queue of one flow, or of all. */
 export interface Backlog {
   readonly calls: number;
   readonly bytes: number;
@@ -49,7 +49,7 @@ export class FairQueue<Item extends Waiting> {
     return line ? toBacklog(line) : NOTHING;
   }
 
-  /** What waits, by flow. */
+  /** Iterates over the queues of all flows. */
   *backlogs(): Iterable<{ flow: string; backlog: Backlog }> {
     for (const [flow, line] of this.#lines) if (line.items.size > 0) yield { flow, backlog: toBacklog(line) };
   }
@@ -131,7 +131,8 @@ export class FairQueue<Item extends Waiting> {
   #drop(line: Line<Item>, item: Item): void {
     line.items.delete(item);
     this.#count(line, item, -1);
-    // Where nobody waits nobody is owed anything, and elsewhere only those who were given more than the turn just now.
+    // A flow without a queue is owed nothing. Elsewhere only flows that were given more than the turn just now are owed
+    // something.
     for (const [flow, { items, start }] of this.#lines)
       if (this.#calls === 0 || (items.size === 0 && start <= this.#virtual)) this.#lines.delete(flow);
   }

@@ -94,8 +94,8 @@ class Line {
     // The one subscription is made by hand, at every connection.
     const redis = server.duplicate({ autoResubscribe: false });
     this.#redis = redis;
-    redis.on('error', () => {}); // it connects anew, and that nothing is heard is seen
-    redis.on('ready', () => redis.ssubscribe(channelOf(server)).catch(() => {})); // as above
+    redis.on('error', () => {}); // the client connects anew, and the silence is seen
+    redis.on('ready', () => redis.ssubscribe(channelOf(server)).catch(() => {})); // the same holds for a failed subscription
     redis.on('smessage', (_channel: string, text: string) => {
       if (hear(text)) this.#echoedAtMs = performance.now();
     });
@@ -106,7 +106,7 @@ class Line {
     return this.#server === nameOf(server);
   }
 
-  /** What this router says, which is something every half second, does not come back. */
+  /** A router publishes something every half second, and none of it comes back. */
   get isDead(): boolean {
     return performance.now() - this.#echoedAtMs > ECHO_MS;
   }

@@ -28,7 +28,7 @@ export const TRIAL_PAUSE_FACTOR = 9;
 /** … and begin so long after the last one at the earliest, also where that failed at once. */
 export const LEAST_TRIAL_PAUSE_MS = 1_000;
 
-/* What routers tell each other. */
+/* Limits of the gossip between routers. */
 
 /** Pause between two things that a router tells the others: what they do not know yet sends calls to the wrong engine … */
 export const TELL_MS = 50;

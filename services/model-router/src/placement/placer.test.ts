@@ -335,7 +335,7 @@ describe('first events', () => {
           trial.onFirstEvent();
           trial.end(16);
         },
-        /** Where a call goes after so long whose prompt the slow engine has. */
+        /** Places a call after this time. The slow engine has its prompt. */
         placeAfter(ms: number) {
           clock.nowMs += ms;
           return place(placer, engines, 1).engine;

@@ -9,7 +9,7 @@ export interface Placement {
   prefixHashes: readonly number[];
   /** Rendered bytes of the whole prompt, hashed or not. */
   promptBytes: number;
-  /** As far as can be told without a tokenizer. */
+  /** An estimate without a tokenizer. */
   estimatedPromptTokens: number;
   maxOutputTokens: number;
   /** Its first event is heard: a whole answer has none. */

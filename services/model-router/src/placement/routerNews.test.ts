@@ -50,7 +50,7 @@ beforeEach(() => {
   [one, other] = [aRouter('one'), aRouter('other')];
 });
 
-/** What one router has to tell comes to the other. */
+/** Passes one router's news to the other. */
 function tell(from: Router, to: Router): void {
   const text = from.news.tell();
   if (text !== undefined) to.news.hear(text);

@@ -10,7 +10,7 @@ import {
   TELL_MS_PER_ROUTER,
 } from './limits.ts';
 
-/** What a router tells the others of its region. */
+/** A router's news for the others of its region. */
 const newsSchema = z.object({
   /** The router that tells. */
   router: z.string(),
@@ -25,18 +25,18 @@ export type NewsEngine = Pick<Engine, 'id' | 'origin' | 'load'>;
 
 interface OtherRouter {
   heardAtMs: number;
-  /** What its work counts as, by the load that it was added to. */
+  /** The amount of its work, by the load that it was added to. */
   work: Map<EngineLoad, Work>;
 }
 
 const NOTHING: Work = { queuedTokens: 0, answerTokens: 0 };
 
-/** What an engine is called on every router. */
+/** The name of an engine on every router. */
 const nameOf = ({ id, origin }: NewsEngine): string => `${id} ${origin}`;
 
 /**
- * What a router tells the others and hears of them: the work that each has on every engine, and which engine was sent which prompt.
- * Any of it may be lost: work is told whole each time, and a prompt that others do not know of costs a worse choice.
+ * A router's gossip: the work that each has on every engine, and which engine was sent which prompt. Any of it may be lost. Work
+ * is published whole each time, and an unknown prompt costs a worse choice.
  */
 export class RouterNews {
   readonly #router: string;
@@ -75,14 +75,14 @@ export class RouterNews {
     this.#placedBlocks += hashes.length;
   }
 
-  /** What the others have to be told now; undefined where nothing is new, and all was told not long ago. */
+  /** Returns the news to publish now; undefined if nothing is new and all was published not long ago. */
   tell(): string | undefined {
     const names = new Map<EngineLoad, string>();
     const work: [string, [number, number]][] = [];
     for (const engine of this.#engines()) {
       names.set(engine.load, nameOf(engine));
       const { queuedTokens, answerTokens } = engine.load.work;
-      // What is left of sums that came and went may be a little beside 0.
+      // A sum that came and went may leave a little beside 0.
       if (queuedTokens + answerTokens < 1) continue;
       work.push([nameOf(engine), [Math.round(queuedTokens), Math.round(answerTokens)]]);
     }
@@ -100,7 +100,7 @@ export class RouterNews {
     return `{"router":${JSON.stringify(this.#router)},"work":${workNow},"placed":${JSON.stringify(placed)}}`;
   }
 
-  /** What was to be told last was told to nobody: work is told again at once. */
+  /** Notes that the latest news was not published, so that work is published again at once. */
   notTold(): void {
     this.#toldAtMs = Number.NEGATIVE_INFINITY;
   }

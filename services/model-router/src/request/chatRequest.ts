@@ -181,7 +181,7 @@ const toEngineMessage = (message: Message): EngineMessage => ({
   ...(message.role === 'assistant' && message.tool_calls?.length === 0 && { tool_calls: undefined }),
 });
 
-/** Not every engine knows a refusal; those that do print its text. */
+/** Only some engines know a refusal; others print its text. */
 function toEnginePart(part: Part): object {
   if (part.type === 'refusal') return { type: 'text', text: part.refusal };
   return part.type === 'image_url' ? { type: part.type, image_url: toImage(part) } : part;

@@ -3,7 +3,7 @@ import type { BodyLimits, JsonBody } from '@turnpike/request-reading/body/readBo
 import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { PricedModel } from '../catalog/catalog.ts';
 
-/** What tells one inference operation from another: how its requests are read, and what the gates and engines go by. */
+/** The differences between inference operations: the reading of requests, and the values for gates and engines. */
 export interface Operation {
   /** Its name in usage rows. */
   name: OperationName;

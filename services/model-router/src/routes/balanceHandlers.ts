@@ -16,7 +16,7 @@ type BalanceHandlers = Pick<
   'getKeySpend' | 'getCredit' | 'raiseKeyGeneration' | 'reloadBalances' | 'getCounters'
 >;
 
-/** What the gate counts, and what it is told of changes. */
+/** Creates the handlers that report the gate's counters and notify it of changes. */
 export function createBalanceHandlers(dependencies: BalanceHandlerDependencies): BalanceHandlers {
   return {
     async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId, rpm, tpm, period } }) {

@@ -181,7 +181,7 @@ it('has who asks go on by another connection where it admits no call, which anot
 
 it('counts the memory of a body until the engine has finished, though the client of a whole answer is gone', async () => {
   const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
-  // Of which one key gets half.
+  // One key gets half of this memory.
   const bodies = createBodyMemory(body.length * 2);
   const isFree = (): boolean => {
     const room = bodies.open(key.keyId);

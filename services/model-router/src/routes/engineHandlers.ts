@@ -66,7 +66,7 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
   };
 }
 
-/** What is not known is null, never 0. */
+/** Unknown values are null, never 0. */
 function toBody(engine: Engine): Omit<EngineBody, 'model' | 'tokens_in_flight' | 'is_slow'> {
   const { listed, health, report, version = listed.entry.version } = engine;
   const { prefixQueries = 0, prefixHits } = report ?? {};

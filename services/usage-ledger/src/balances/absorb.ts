@@ -31,9 +31,9 @@ export interface Absorbed {
 }
 
 /**
- * What the gate takes over of some workspaces, each named once: sums, and which pending calls they contain. Throws
- * `balances_catching_up` on a database that was started or took over from another, until the event log is read again as far as it went
- * then: calls that were recorded before may have no row here, and are pending nowhere any more.
+ * Returns the sums of some workspaces, each named once, and the pending calls that these sums contain. Throws
+ * `balances_catching_up` on a database that was started or took over from another, until the event log is read again as far as it
+ * went then. Calls that were recorded before may have no row here, and are pending nowhere any more.
  */
 export async function absorb(db: Queryable, asked: AskedWorkspace[]): Promise<Absorbed> {
   const rows = await db.query(statements.absorb(asked));

@@ -27,7 +27,7 @@ const FIRST_HOUR_MS = Date.UTC(2026, 8, 29, 20);
 const HOURS = 60;
 const LIMIT = 10_000;
 
-/** What calls of media are billed by; none is priced by the second and by the minute. */
+/** Units of media calls. No model is priced by the second and by the minute. */
 const MEDIA = [
   { operation: 'images.generations', modality: 'image', billingUnit: 'image' },
   { operation: 'videos', modality: 'video', billingUnit: 'second' },

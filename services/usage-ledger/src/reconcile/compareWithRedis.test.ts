@@ -82,7 +82,7 @@ it('compares a workspace of very many keys and calls without standing still', ()
     redis({ ...all, keys, months: { '2026-11': { ...at(7, 1n), ...all } }, calls: counted }),
   );
   expect(checks.every(({ verdict }) => verdict === 'equal')).toBe(true);
-  // Of each call its key is looked at once or twice, and not once for each key.
+  // The check reads the key of each call once or twice, and not once for each key.
   expect(looks).toBeLessThanOrEqual(2_000);
 });
 

@@ -5,8 +5,8 @@ import type { AbsorbedWorkspace } from '../balances/absorb.ts';
 import type { PostedSince } from './compareWithRedis.ts';
 
 /**
- * What was posted to a workspace after the places at which Redis stands, as of the state that `books` are of. Postings of the version
- * before have no place: a sum of Redis from among them cannot be told, until it takes over a newer one.
+ * Returns the postings to a workspace after Redis' positions, as of the state that `books` has. Postings of the release before
+ * have no position. A sum of Redis from among them is unknown until Redis takes over a newer one.
  */
 export async function readPostedSince(
   db: Queryable,

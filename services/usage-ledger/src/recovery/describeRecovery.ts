@@ -4,9 +4,9 @@ import { LISTENING } from '../database/statements.ts';
 import { LONGEST_WAIT_MS } from './judgeGate.ts';
 
 /**
- * Where a router stands. `admits` calls; `waits` for others, its own calls being put back; `has_not_put_back` into the Redis that it
- * sees; `sees_no_redis` that answers as a primary; `is_stranger`: others count in another Redis; `is_silent`: dead, or cut off from
- * the ledger, and waited for no more.
+ * The state of a router. `admits` calls; `waits` for others, with its own calls re-registered; `has_not_put_back` into the Redis
+ * that it sees; `sees_no_redis` that answers as a primary; `is_stranger`: others count in another Redis; `is_silent`: dead or cut
+ * off from the ledger, and no longer waited for.
  */
 type RouterState = 'admits' | 'waits' | 'has_not_put_back' | 'sees_no_redis' | 'is_stranger' | 'is_silent';
 

@@ -17,9 +17,9 @@ const LOOK_EVERY_MS = 1_000;
 const CAUGHT_UP_EVERY_MS = 100;
 
 /**
- * Has balances given again after the database was started or has changed hands: a disk that was set back, or a standby that took over,
- * may lack the last commits, and with them the rows of calls that are pending nowhere any more. Their events lie in the log, which
- * outlives the database, below where it ends when the change is noticed; once it is read again up to there, nothing is missing.
+ * Withholds balances after the database was started or has changed hands, until the event log is read again. A disk that was set
+ * back, or a standby that took over, may lack the last commits, and with them rows of calls. The events of these calls are in the
+ * log, which outlives the database, below its end at that time.
  */
 export const followTimeline = (dependencies: FollowTimelineDependencies): Repetition =>
   repeat((signal) => catchUp(dependencies, signal), {

@@ -21,7 +21,10 @@ export interface Recovery {
 export type GateMove =
   /** A Redis nobody has seen before: it gets a mark, and routers put back. */
   | { kind: 'taken' }
-  /** It was emptied: it gets another mark, and all put back again; where it was open, no other opens before they have heard of it. */
+  /**
+   * The Redis was emptied: it gets a new incarnation id, and routers re-register all calls. If it was open, no other Redis opens
+   * before they have heard of it.
+   */
   | { kind: 'emptied' }
   /** Beside the one that is open this one stays closed, and no router is waited for: the time that they have begins later. */
   | { kind: 'kept_out' }
@@ -49,10 +52,10 @@ const KEPT_OUT_EVERY_MS = 500;
 export const LEAVE_MS = 2_000;
 
 /**
- * What becomes of the gate on the Redis that a report is about. It opens once every router that is heard has put its pending calls
- * back there, whatever it sees itself, or has had its time to; a router that is fenced so admits nothing until it has put back, too.
- * One Redis of a shard is open at a time: beside an open one that anybody still sees, another stays closed unless most routers see
- * that, and of two closed ones the one that more routers see comes first.
+ * Decides on the admission state of the Redis that a report is about. The Redis opens once every live router has re-registered
+ * its pending calls there, or has had its time to. A router that is fenced so admits nothing until it has re-registered, too.
+ * Only one Redis of a shard is open at a time. Beside an open one that any router still sees, another stays closed unless most
+ * routers see it. The Redis that more routers see comes first among two closed ones.
  */
 export function judgeGate(
   { routers, servers, hasBalances }: Recovery,

@@ -7,7 +7,7 @@ export const MEDIA_KINDS = [
   'transcript',
   'transcript job',
 ] as const;
-/** What is asked for: the answer itself, or a job. A video is always a job. */
+/** The kind of the request: the answer itself, or a job. A video is always a job. */
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
 /**
@@ -35,7 +35,7 @@ export interface MediaRecord {
   kind: MediaKind;
   /** The prompt or text, of this call alone unless the load has one for all; of a recording, nothing that a backend sees. */
   prompt: string;
-  /** What can be charged for it: images, seconds, characters. */
+  /** Units that can be charged: images, seconds, characters. */
   units: number;
   outcome: MediaOutcome;
   /** `code` or message of an error. */
@@ -44,11 +44,11 @@ export interface MediaRecord {
   repeats: number;
   /** Undefined where no job was named. */
   jobId: string | undefined;
-  /** What the job said it was charged, once it had ended. */
+  /** The charge by the job, once it had ended. */
   usage: { units: number; spend: number } | undefined;
   /** The images or the clip that it has, whole; of sound it keeps nothing. */
   held: HeldFile[];
-  /** Of a job, each status that was seen, in order and once in a row. */
+  /** Each status of the job that was seen, in order and once in a row. */
   seen: string[];
   startedAt: number;
   endedAt: number;

@@ -9,7 +9,7 @@ export interface MediaPlan extends Pick<MediaRecord, 'kind' | 'prompt' | 'units'
   apiKey: string;
   path: string;
   body: object | FormData;
-  /** Where its job is looked at; undefined where the answer is what was asked for. */
+  /** The path of its job; undefined if the answer is the result. */
   jobsPath: string | undefined;
   /** How long after its creation the client deletes the job; not at all where it is undefined. */
   deleteAfterMs: number | undefined;

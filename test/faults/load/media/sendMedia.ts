@@ -92,7 +92,7 @@ export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaR
   return end(await followJob(record, plan, target));
 }
 
-/** What came in place of a job. */
+/** Reads an answer that has no job. */
 async function readAnswer(record: MediaRecord, { body }: Answer): Promise<MediaOutcome> {
   if (record.kind === 'speech') return body.length > 0 ? 'ok' : 'malformed';
   if (record.kind === 'transcript') return parse(transcriptSchema, body) ? 'ok' : 'malformed';
@@ -142,7 +142,7 @@ async function followJob(record: MediaRecord, plan: MediaPlan, target: Target): 
         if (record.kind === 'video' || record.kind === 'image job') await keep(record, content.body);
         return content.body.length > 0 ? 'ok' : 'malformed';
       }
-      // It may expire between the two looks.
+      // The job may expire between the two looks.
       if (content.status === 404) return 'gone';
       if (content.status >= 400 && content.status < 500) return `${content.status}` as MediaOutcome;
     }

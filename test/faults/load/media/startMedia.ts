@@ -96,7 +96,7 @@ export function startMedia(
     for (let slot = 0; sent < calls; ) {
       const due = Math.floor(((performance.now() - startedAt) / 1_000) * perSecond) + 1;
       for (; slot < due && sent < calls && running.size < openAtMost; slot += 1) send();
-      // What could not be sent in time is not made up for later.
+      // A late slot is not made up for later.
       slot = Math.max(slot, due);
       await pause(TICK_MS);
     }

@@ -3,7 +3,7 @@ import { absorb, callsToAsk, isReady, lapsedCalls } from '../redis.ts';
 import { type Absorb, type Answer, isIn, type Router, type State } from '../state.ts';
 import { nameOf, type Turn } from './turn.ts';
 
-/** What absorbs do: some at once, some with any length of time between reading, asking and running. */
+/** Steps of absorbs: some at once, some with any length of time between reading, asking and running. */
 export function absorbSteps(turn: Turn): void {
   const { from, to, step } = turn;
   const { rules, variants } = from.protocol;

@@ -4,7 +4,7 @@ import { availableOf, isGateOpen, isReady } from '../redis.ts';
 import type { Call, Router } from '../state.ts';
 import { callNameOf, nameOf, type Turn } from './turn.ts';
 
-/** What a router does and what happens to it, all but absorbing. */
+/** Steps of a router and events that it suffers, all but absorbing. */
 export function routerSteps(turn: Turn): void {
   const { from, to, step, fault } = turn;
   const { rules, variants } = from.protocol;

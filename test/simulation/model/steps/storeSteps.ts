@@ -2,7 +2,7 @@ import { commit, copyDisk, failOver, setBack } from '../ledger.ts';
 import { isReady, loseRedis, passBarrier, saveRedis } from '../redis.ts';
 import type { Turn } from './turn.ts';
 
-/** What happens to Redis and to the ledger. */
+/** Events of Redis and of the ledger. */
 export function storeSteps({ from, to, step, fault }: Turn): void {
   const { rules, kinds, hasCredits } = from.protocol;
   if (!from.redis.isBarrierPassed && from.routers.some(({ hasSession, hasToPutBack }) => hasSession && !hasToPutBack)) {

@@ -61,7 +61,7 @@ export async function askBackend(
       path,
       headers: { accept: '*/*', ...(isJson && { 'content-type': 'application/json' }) },
       ...(body && { body: isJson ? JSON.stringify(body) : (body as FormData) }),
-      headersTimeout: 0, // by the timer, which is exact
+      headersTimeout: 0, // the timer is exact
       bodyTimeout: BODY_IDLE_MS,
       signal: AbortSignal.any([signal, late.signal]),
     });

@@ -237,7 +237,7 @@ describe('times of a recording of 8 s', () => {
     await file.remove();
   });
 
-  /** What is understood of an engine's times, written as they are in its JSON. */
+  /** Returns the parsed times of an engine, written as they are in its JSON. */
   async function timesOf(start: string, end: string): Promise<Pick<Transcript, 'segments' | 'words'>> {
     const segment = `{ "start": 0, "end": 1, "text": "Good", "words": [{ "start": ${start}, "end": ${end}, "word": "Good" }] }`;
     const replica = await until('the replica', () => backends.replicasFor('m')[0]);

@@ -45,7 +45,7 @@ let folder: string;
 let room: BodyRoom;
 let server: Server;
 let port: number;
-/** What came of the last form: what was read, or the fault. */
+/** The outcome of the last form: the fields, or the fault. */
 let outcome: PromiseWithResolvers<ReadBack | CallFault>;
 /** Descriptors of this process that lead to files of the folder. */
 async function openFiles(): Promise<number> {

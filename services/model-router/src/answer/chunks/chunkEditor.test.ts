@@ -68,7 +68,7 @@ const splitEvents = (bytes: Buffer): Buffer[] =>
     .match(/.+\n\n/g)
     ?.map((event) => Buffer.from(event)) ?? [];
 
-/** What the specification makes of a stream's chunks, written down plainly: parsed, picked, written. Undefined: nothing. */
+/** Returns the specified events for a stream's chunks, written plainly: parsed, picked, written. Undefined for no event. */
 function expectedEvents(includeUsage: boolean): (chunk: object) => object | undefined {
   let identity: object | undefined;
   let hasCall = false;

@@ -13,7 +13,7 @@ import { EngineStream, type StreamEnd } from './engineStream.ts';
 fc.configureGlobal({ seed: 20_261_121 });
 
 interface ReadStream {
-  /** What a client would have got, `[DONE]` or the error event included. */
+  /** The client's text, `[DONE]` or the error event included. */
   text: string;
   /** Undefined where the engine's bytes ended and the stream had not. */
   end: StreamEnd | undefined;
@@ -74,7 +74,7 @@ describe('whatever an engine sends, and however its bytes are cut', () => {
   it('the client gets the same as from the same bytes in one piece', () => {
     fc.assert(
       fc.property(aMutatedStream, fc.boolean(), ({ pieces }, isToolForced) => {
-        // What is made up for an engine that leaves it out differs from one reading to the other.
+        // Removes ids, because those that are made up differ from one reading to the other.
         const withoutIds = ({ text }: ReadStream) =>
           text.replaceAll(/call_[0-9a-f]{24}|chatcmpl-[0-9a-f-]{36}|"created":\d+/g, 'invented');
         const options = { isToolForced };

@@ -6,7 +6,7 @@ const label = z.string().min(1).max(96);
 /** Stands in usage rows and metrics: no blanks, and nothing that could be taken for an address is made up here. */
 const id = z.string().regex(/^[A-Za-z0-9._:/@-]{1,96}$/, 'must be letters, digits and . _ : / @ -');
 
-/** Where the engines of an entry are: one address, or a name that stands for several. */
+/** The address of an entry's engines: one, or a name that stands for several. */
 export type Discovery =
   | { kind: 'dns'; host: string; port: number }
   /** `port` is a number, or the name of one of the service's ports. */
@@ -71,7 +71,7 @@ export interface FoundAddress {
   name: string;
   /** Scheme, host and port. */
   origin: string;
-  /** It takes nothing new and finishes what it has. */
+  /** The engine takes no new call and finishes those that it has. */
   isDraining: boolean;
 }
 

@@ -37,7 +37,7 @@ export function followAddresses({
   onChange: () => void;
   log: Logger;
 }): Addresses {
-  /** By the entry's place, so that a changed entry begins anew. */
+  /** Found addresses by the entry's position, so that a changed entry begins anew. */
   const known = new Map<string, FoundAddress[]>();
   const failing = new Set<string>();
 

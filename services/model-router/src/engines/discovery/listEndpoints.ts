@@ -115,5 +115,5 @@ function toAddresses({ addressType, ports, endpoints }: Slice, port: string): Fo
   });
 }
 
-/** What is not said means ready (as the cluster's API defines it). */
+/** A missing value means ready, by the cluster's API. */
 const isReady = ({ conditions: { ready, serving } }: Endpoint): boolean => (ready ?? true) && (serving ?? true);

@@ -2,10 +2,10 @@ import { Resolver } from 'node:dns/promises';
 import { DNS_TIMEOUT_MS, MAX_ADDRESSES } from '../terms/limits.ts';
 import { digestOf, type FoundAddress, toOrigin } from './engineEntries.ts';
 
-/** What name servers say when a name has no address of one family. */
+/** Answers of name servers for a name without an address of one family. */
 const EMPTY = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** What is asked of name servers. */
+/** The queries to name servers. */
 export type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
 /** The name servers of the machine, each asked twice for 2 s at most. */

@@ -21,13 +21,13 @@ export interface CountedCall {
 /** How an attempt failed. */
 export interface AttemptFailure {
   fault: EngineFault;
-  /** What the exchange broke off with, where the engine did not answer: it may be unwell. */
+  /** The error of the exchange, if the engine did not answer: it may be unwell. */
   broken: EngineErrorKind | undefined;
   /** The call is over for a reason of its own. */
   isFinal: boolean;
 }
 
-/** What an attempt came to, as far as it concerns its engine. */
+/** The result of an attempt, as far as it concerns its engine. */
 export type AttemptResult =
   /** The engine answered to the end; `counted` is its own count, where it gave one. */
   | { kind: 'answered'; counted: CountedCall | undefined }

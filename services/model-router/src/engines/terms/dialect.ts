@@ -4,7 +4,7 @@ import type { PricedModel } from '../../catalog/catalog.ts';
 import type { ProbeResult } from '../../health/engineHealth.ts';
 import type { InferenceRequest, Operation } from '../../request/inferenceRequest.ts';
 
-/** What an engine says it serves. */
+/** The models that an engine serves. */
 export interface ServedModels {
   /** Names it answers to, its own model's first. */
   names: string[];
@@ -12,7 +12,7 @@ export interface ServedModels {
   windowTokens: number | undefined;
 }
 
-/** What an engine says of its load. What it does not say is undefined, never 0. */
+/** An engine's report of its load. A value that it does not report is undefined, never 0. */
 export interface EngineReport {
   /** When it was read, by `performance.now()`. */
   atMs: number;
@@ -36,14 +36,14 @@ export interface Trial {
   readonly outputTokens: number;
   /** The engine's first event is here. */
   onFirstEvent(): void;
-  /** It is over; `completionTokens` are undefined where it was not answered to its end. */
+  /** Ends the call. `completionTokens` are undefined if it was not answered to its end. */
   end(completionTokens: number | undefined): void;
 }
 
 /** The connection to an engine, as questions of the router's own use it. */
 export type EngineConnection = Pick<Pool, 'request'>;
 
-/** What is the router's to say in a call's body. */
+/** The fields of a call's body that the router sets. */
 export interface EngineCallFields {
   model: PricedModel;
   servedName: string;
@@ -53,11 +53,11 @@ export interface EngineCallFields {
 
 /** How engines of one make are spoken to: their paths, fields, metric names and sentences stand nowhere else. */
 export interface Dialect {
-  /** Where a call of an operation goes. */
+  /** Returns the path of a call of an operation. */
   pathOf(operation: Operation): string;
   /** The body of a call, in pieces. Throws if an image that is not inline was not fetched. */
   toBody(request: InferenceRequest, fields: EngineCallFields): Buffer[];
-  /** What an error of the engine means for the client: its status, and its body, without what the router wrote itself. */
+  /** Returns the meaning of an engine's error for the client: its status, and its body without the router's own fields. */
   toFault(status: number, body: Buffer, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault;
   /** Reads what it serves. Rejects with `UnwellEngine` where it answers that it is not well, and otherwise where it does not answer. */
   readServed(engine: EngineConnection, signal: AbortSignal): Promise<ServedModels>;
@@ -65,13 +65,13 @@ export interface Dialect {
   readVersion(engine: EngineConnection, signal: AbortSignal): Promise<string | undefined>;
   /** Its load; undefined where it says nothing of it. Rejects where it does not answer. */
   readReport(engine: EngineConnection, signal: AbortSignal): Promise<EngineReport | undefined>;
-  /** Has it produce one token, or one vector, under a name it serves. Never rejects. */
+  /** Makes the engine produce one token, or one vector, under a name it serves. Never rejects. */
   produceToken(engine: EngineConnection, servedName: string): Promise<ProbeResult>;
   /** Sends it a trial under a name it serves, and ends the trial in any case. Never rejects. */
   sendTrial(engine: EngineConnection, servedName: string, trial: Trial): Promise<void>;
   /**
-   * Has its tokenizer count the prompt that one of a request's questions is about. Rejects with `RefusedQuestion` where another
-   * engine would say the same.
+   * Makes the engine's tokenizer count the prompt of one of a request's questions. Rejects with `RefusedQuestion` if every engine
+   * would refuse.
    */
   countTokens(
     engine: EngineConnection,

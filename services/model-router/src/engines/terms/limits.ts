@@ -62,7 +62,7 @@ export const WHOLE_PROMPT_MS = 1_000;
 export const LATE_FACTOR = 2;
 /** … and longer than this: what nobody feels is no reason. */
 export const LATE_MS = 100;
-/** What a call takes before its first event whatever its prompt is, in tokens of a prompt: a step of the engine, and the way. */
+/** The cost of a call before its first event whatever its prompt is, in tokens of a prompt: a step of the engine, and the way. */
 export const FIXED_TOKENS = 400;
 /** No engine reads a prompt more quickly, 100,000 tokens a second: more of it was cached than was thought. */
 export const LEAST_MS_PER_TOKEN = 0.01;
@@ -77,7 +77,7 @@ export const USUAL_CALLS = 32;
 /** Fewer calls say nothing of a pace. */
 export const MIN_PACED_CALLS = 3;
 
-/* What routers tell each other. */
+/* Limits of the gossip between routers. */
 
 /** After so long a prompt that another router has sent is taken for computed, where that is not told: a long one takes its time. */
 export const OTHERS_PROMPT_MS = 10_000;
@@ -88,9 +88,9 @@ export const OTHERS_PROMPT_MS = 10_000;
 export const PROMPT_TOKENS_AHEAD = 8_192;
 /** Reports of a queue before there is less room: one may have caught a burst on its way in. */
 export const REPORTS_BEFORE_LESS = 2;
-/** As many calls may wait in the engine as it begins with in so long: it never runs dry, and nobody waits there longer. */
+/** Calls that begin within this time may wait in the engine. It never runs dry, and no call waits there longer. */
 export const ENGINE_QUEUE_MS = 1_000;
-/** What a limit becomes that was felt, while little waits. */
+/** The factor by which a limit that was felt grows, while little waits. */
 export const ROOM_STEP_FACTOR = 1.25;
 /** Most that a limit becomes: an engine whose calls share most of their prompts carries many times what its cache holds. */
 export const MOST_ROOM_FACTOR = 8;
@@ -102,14 +102,14 @@ export const FIRST_CLOSED_MS = 250;
 export const LONGEST_CLOSED_MS = 8_000;
 /** Calls that an engine is always thought to carry, or the mean of them in tokens: a report is no exact measure. */
 export const LEAST_ROOM_CALLS = 4;
-/** What a key gives back within so long is soon enough for others: no call waits longer for its turn. */
+/** Work that a key gives back within this time is soon enough for others: no call waits longer for its turn. */
 export const SOON_MS = 20_000;
 
 /* Counting prompts. */
 
 /** For all questions of a call together: a prompt that cannot be counted by then is judged by its bytes. */
 export const COUNT_TIMEOUT_MS = 2_000;
-/** Of that for the turn of any question: what is left has to do for an engine. */
+/** Part of `COUNT_TIMEOUT_MS` that a count may wait in the queue. The rest is for the engine. */
 export const COUNT_TURN_MS = 1_000;
 /** Questions of one call at once: a list of texts has one each. */
 export const COUNTS_AT_ONCE = 16;

@@ -1,7 +1,7 @@
 /** A longer body is written in slices: the system copies all that it is given at once, and what else goes on would wait for it. */
 const MAX_BYTES_AT_ONCE = 262_144;
 
-/** What is written at once of a body in pieces, one after the other: all of it where it is short, else its bytes where they are. */
+/** Returns the pieces of a body to write at once, one after the other: all of a short one, else its bytes as they are. */
 export function toSlices(pieces: readonly Buffer[]): Buffer[] {
   const [first] = pieces;
   if (pieces.length === 1 && first && first.length <= MAX_BYTES_AT_ONCE) return [first];

@@ -21,8 +21,8 @@ const questionsFor = (model: string): { path: string; body: object }[] => [
 ];
 
 /**
- * Has an engine produce one token, or one vector, under a name it serves. This is no client's call: nobody is charged, and
- * its request id begins with `probe-`.
+ * Makes an engine produce one token, or one vector, under a name it serves. It is no client's call: it is free, and its request
+ * id begins with `probe-`.
  */
 export async function produceToken(pool: EngineConnection, model: string): Promise<ProbeResult> {
   const late = new AbortController();

@@ -16,7 +16,7 @@ const NAMES = {
 const MAX_BYTES = 4_194_304;
 const WANTED = new Set(Object.values(NAMES).flat());
 
-/** What an engine's metrics say of its load. Rejects where it does not answer. */
+/** Reads an engine's load from its metrics. Rejects if it does not answer. */
 export async function readReport(engine: EngineConnection, signal: AbortSignal): Promise<EngineReport | undefined> {
   const { status, bytes } = await askEngine(engine, { path: '/metrics', maxBytes: MAX_BYTES, signal });
   return status === 200 ? parseReport(bytes.toString('utf8'), performance.now()) : undefined;

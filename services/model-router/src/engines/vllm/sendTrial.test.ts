@@ -16,7 +16,7 @@ afterEach(async () => {
   server.close();
 });
 
-/** What came of a trial on an engine that answers so: the bodies it was sent, and how the trial went. */
+/** Runs a trial on an engine with these answers. Returns the bodies that it received, and the result. */
 async function tryOut(
   answer: (res: ServerResponse, req: IncomingMessage) => void,
   { onFirstEvent = () => {}, times = 1 } = {},

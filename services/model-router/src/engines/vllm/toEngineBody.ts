@@ -82,7 +82,7 @@ const QUOTE = Buffer.from('"');
  * images are copied: to write them again could hold up the process.
  */
 export function toQuestionBody(request: InferenceRequest, question: object, servedName: string | undefined): Buffer[] {
-  // Of the other operations a question has texts at places of its own.
+  // A question of the other operations has texts at places of its own.
   const literals = request.operation.isAskedByBody ? toLiteralTree(clientLiterals(request)) : undefined;
   // The client's own name of the model is not the engine's.
   literals?.delete('model');

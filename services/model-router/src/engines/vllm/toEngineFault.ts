@@ -13,7 +13,7 @@ const CONTEXT_SENTENCES = [
 /** Parts of what engines say of an image that they cannot decode; newer ones name it as the parameter as well. */
 const IMAGE_SENTENCES = ['cannot identify image file', 'image file is truncated', 'base64 data URLs'];
 const MAX_MESSAGE_LENGTH = 1_000;
-/** Of what an engine writes, this much is looked through. */
+/** Length of an engine's text that is looked through. */
 const MAX_READ_LENGTH = 8_000;
 
 interface EngineErrorBody {
@@ -21,7 +21,7 @@ interface EngineErrorBody {
   param: string | null;
 }
 
-/** What the router alone writes into bodies. Some engines quote a body in what they refuse. */
+/** Fields that the router alone writes into bodies. Some engines quote a body in a refusal. */
 const OWN_FIELD = '(?:cache_salt|stream_options|continuous_usage_stats)';
 const QUOTE = String.raw`\\*["'\`]`;
 const VALUE = String.raw`(?:\{[^{}]*\}|${QUOTE}[^"'\`\\]*${QUOTE}|[^\s,{}\])]*)`;
@@ -45,10 +45,9 @@ function readErrorBody(bytes: Buffer): EngineErrorBody {
 }
 
 /**
- * What an engine's refusal means for the client. Only its 400, 422 and 501 are the client's doing; a 401, 403 or 404 is a
- * fault of the fleet, and what an engine says about a failure of its own is never shown. An image that it cannot use is
- * the one fault that it is everywhere, without the engine's words. Fields that the router wrote are cut out of what is shown, and
- * an engine that refuses one of them has failed.
+ * Returns the meaning of an engine's refusal for the client. Only 400, 422 and 501 are the client's mistake. A 401, 403 or 404 is
+ * a fault of the fleet, and the text of an engine's own failure is never shown. An unusable image is one fault everywhere,
+ * without the engine's words. Fields that the router wrote are cut out, and an engine that refuses one of them has failed.
  */
 export function toEngineFault(
   status: number,

@@ -15,7 +15,7 @@ const countSchema = z.number().int().min(0);
 const MAX_COUNT_BYTES = 16_777_216;
 const NOTHING = Buffer.alloc(0);
 
-/** Has an engine's tokenizer count the prompt that a question is about. */
+/** Makes an engine's tokenizer count the prompt of a question. */
 const countTokens: Dialect['countTokens'] = async (engine, { request, question, servedName }, signal) => {
   const asked = toSentBody(toQuestionBody(request, question, servedName));
   const { statusCode, body } = await engine.request({

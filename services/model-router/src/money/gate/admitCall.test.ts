@@ -47,7 +47,7 @@ const notAsked = async (): Promise<never> => {
   throw new Error('nobody should have asked');
 };
 
-/** What happened on the way: every question the gate asked, in order. */
+/** The steps of a run: every question of the gate, in order. */
 interface Run {
   asked: string[];
   requests: AdmitRequest[];

@@ -10,7 +10,7 @@ import { affordableOutputTokens, boundPromptTokens, boundUsage, needsExactPrompt
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
-/** Of any characters but NUL, which no body may hold. */
+/** A text of any characters but NUL, which no body may hold. */
 const aText = fc.string({ unit: aCharacter, maxLength: 60 }).map((text) => text.replaceAll('\0', ' '));
 const PNG = 'data:image/png;base64,iVBORw0KGgo=';
 
