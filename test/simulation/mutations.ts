@@ -486,7 +486,7 @@ export const MUTATIONS: Record<string, Mutation> = {
   'a gate opens once any router has put back': {
     noticedBy: ['given up'],
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: 'const isDue = waitsFor.length === 0 || server.raisedMsAgo >= LONGEST_WAIT_MS;',
       to: 'const isDue = true;',
     },
@@ -495,7 +495,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['given up', 'limits', 'covered'],
     faults: ['redisIsEmptied', 'redisIsEmptied'],
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: 'router.putBackMark !== server?.mark)',
       to: 'router.putBackMark === null)',
     },
@@ -504,7 +504,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['live'],
     breaks: 'aRouterLosesRedis',
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: ' || server.raisedMsAgo >= LONGEST_WAIT_MS',
       to: '',
     },
@@ -539,7 +539,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['stranger'],
     breaks: 'aRouterSeesAnotherRedis',
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: '{ ...asItIs, isStranger: true, move }',
       to: '{ ...asItIs, move }',
     },
@@ -548,7 +548,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['live', 'given up'],
     breaks: 'aRouterSeesAnotherRedis',
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: 'votes(redisId) > votes(open.redisId)',
       to: 'true',
     },
@@ -557,7 +557,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['live'],
     breaks: 'aRouterStaysWithTheOldRedis',
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: 'votes(redisId) > votes(open.redisId)',
       to: 'false',
     },
@@ -577,7 +577,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['quiet'],
     faults: ['redisIsEmptied'],
     source: {
-      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      file: 'services/usage-ledger/src/recovery/judgeAdmissionState.ts',
       from: 'if (missingMark === server.mark)',
       to: 'if (false)',
     },

@@ -37,7 +37,7 @@ const LONGEST = [
   'deploy/observability/test/rules.deep.test.ts',
   'test/conformance/wire.test.ts',
   'services/model-router/src/engines/engineRegistry.test.ts',
-  'services/media-jobs/test/endsMeet.deep.test.ts',
+  'services/media-jobs/test/jobEndRaces.deep.test.ts',
   'libs/holds/src/follow/followRedis.test.ts',
 ];
 

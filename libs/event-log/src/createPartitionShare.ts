@@ -4,14 +4,14 @@ import type { Readership } from './eventLog.ts';
 const LEFT_TO_OTHERS_MS = 3_000;
 
 /** How a topic stands: who reads it, how far, and the offset that the next record will get, of each partition that holds any. */
-export interface TopicStanding extends Readership {
+export interface TopicState extends Readership {
   ends: Map<number, bigint>;
 }
 
 /** Which partitions a reader fetches. */
 export interface PartitionShare {
   /** Divides the partitions among the readers anew. Until then there are none. */
-  divide(partitions: number[], standing: TopicStanding, nowMs: number): void;
+  divide(partitions: number[], state: TopicState, nowMs: number): void;
   has(partition: number): boolean;
   /** Another reader was first there: a partition that is not of the reader's own is left to it. */
   leave(partition: number): void;
@@ -31,7 +31,7 @@ export function createPartitionShare(readerId: string): PartitionShare {
   /** Since when records wait at a position. */
   const waiting = new Map<number, { position: bigint; sinceMs: number }>();
 
-  function waitsTooLong(partition: number, { positions, ends }: TopicStanding, nowMs: number): boolean {
+  function waitsTooLong(partition: number, { positions, ends }: TopicState, nowMs: number): boolean {
     const position = positions.get(partition) ?? 0n;
     if ((ends.get(partition) ?? 0n) <= position) {
       waiting.delete(partition);
@@ -43,12 +43,12 @@ export function createPartitionShare(readerId: string): PartitionShare {
   }
 
   return {
-    divide(partitions, standing, nowMs) {
-      const { readers } = standing;
+    divide(partitions, state, nowMs) {
+      const { readers } = state;
       const place = readers.indexOf(readerId);
       own = new Set(partitions.filter((partition) => partition % readers.length === place));
       for (const partition of partitions) {
-        const isLate = waitsTooLong(partition, standing, nowMs);
+        const isLate = waitsTooLong(partition, state, nowMs);
         if (own.has(partition)) passedOver.delete(partition);
         else if (isLate) passedOver.add(partition);
       }

@@ -1,6 +1,6 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
-import { createPartitionShare, type TopicStanding } from './createPartitionShare.ts';
+import { createPartitionShare, type TopicState } from './createPartitionShare.ts';
 import type { ConsumeOptions, RecordBatch } from './eventLog.ts';
 import { handleUntilDone } from './handleUntilDone.ts';
 
@@ -32,7 +32,7 @@ export interface BatchReader {
    */
   begin(partitions: number[]): Promise<void>;
   /** Fetches this reader's share of the assigned partitions from now on, and no other. */
-  share(standing: TopicStanding): void;
+  share(state: TopicState): void;
   /** How many partitions are its own. */
   partitions(): number;
   /** Goes to where the handler's database says by now: nothing new need come for what was read before to be read again. */
@@ -131,16 +131,16 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
     }
   }
 
-  function share(standing: TopicStanding): void {
+  function share(state: TopicState): void {
     const before = new Set(assigned.filter(fetched.has));
-    fetched.divide(assigned, standing, performance.now());
+    fetched.divide(assigned, state, performance.now());
     for (const partition of assigned) {
       if (before.has(partition) && !fetched.has(partition)) {
         pause([partition]);
         positions.delete(partition);
       }
       if (before.has(partition) || !fetched.has(partition)) continue;
-      seek(partition, standing.positions.get(partition) ?? 0n);
+      seek(partition, state.positions.get(partition) ?? 0n);
       consumer.resume([{ topic, partitions: [partition] }]);
     }
   }
@@ -148,7 +148,7 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
   return {
     readBatch,
     begin,
-    share: (standing) => unlessCrashed(() => share(standing)),
+    share: (state) => unlessCrashed(() => share(state)),
     partitions: fetched.size,
     goBack,
     close(): void {

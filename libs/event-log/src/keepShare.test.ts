@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
-import type { TopicStanding } from './createPartitionShare.ts';
+import type { TopicState } from './createPartitionShare.ts';
 import { keepShare } from './keepShare.ts';
 
 const log = createLogger({ service: 'event-log-test', level: 'silent' });
@@ -10,7 +10,7 @@ const ENDS = new Map([[0, 5n]]);
 /** A reader that keeps its share by leases that say what was asked of them. */
 function aReader(endOffsets: () => Promise<Map<number, bigint>>, { isDatabaseAway = false } = {}) {
   const asked: string[] = [];
-  const shares: TopicStanding[] = [];
+  const shares: TopicState[] = [];
   const positions = new Map([[0, 4n]]);
   const leases = {
     async renew(readerId: string) {
@@ -23,7 +23,7 @@ function aReader(endOffsets: () => Promise<Map<number, bigint>>, { isDatabaseAwa
       if (isDatabaseAway) throw new Error('away');
     },
   };
-  const reader = { share: (standing: TopicStanding) => void shares.push(standing) };
+  const reader = { share: (state: TopicState) => void shares.push(state) };
   const giveUp = keepShare(reader, { topic: 'calls', readerId: 'a', leases, lag: { endOffsets }, log });
   return { asked, shares, giveUp };
 }

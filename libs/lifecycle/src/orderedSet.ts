@@ -1,7 +1,7 @@
-interface Place<Member> {
+interface Entry<Member> {
   member: Member;
-  before: Place<Member> | undefined;
-  after: Place<Member> | undefined;
+  before: Entry<Member> | undefined;
+  after: Entry<Member> | undefined;
   isTaken: boolean;
 }
 
@@ -14,8 +14,8 @@ interface Place<Member> {
  * and were copied twice.
  */
 export class OrderedSet<Member> implements Iterable<Member> {
-  #first: Place<Member> | undefined;
-  #last: Place<Member> | undefined;
+  #first: Entry<Member> | undefined;
+  #last: Entry<Member> | undefined;
   #size = 0;
 
   get size(): number {
@@ -24,7 +24,7 @@ export class OrderedSet<Member> implements Iterable<Member> {
 
   /** Takes a member in. What is returned lets it go; again, it does nothing. */
   add(member: Member): () => void {
-    const place: Place<Member> = { member, before: this.#last, after: undefined, isTaken: true };
+    const place: Entry<Member> = { member, before: this.#last, after: undefined, isTaken: true };
     if (this.#last) this.#last.after = place;
     else this.#first = place;
     this.#last = place;
@@ -39,7 +39,7 @@ export class OrderedSet<Member> implements Iterable<Member> {
     return members[Symbol.iterator]();
   }
 
-  #remove(place: Place<Member>): void {
+  #remove(place: Entry<Member>): void {
     if (!place.isTaken) return;
     place.isTaken = false;
     this.#size -= 1;

@@ -22,7 +22,7 @@ import { createPriceList, createPricesOf } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
 import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
 import { sealBooks } from './reconcile/sealBooks.ts';
-import { readRecoveryStanding } from './recovery/describeRecovery.ts';
+import { readRecoveryState } from './recovery/describeRecovery.ts';
 import { followTimeline } from './recovery/followTimeline.ts';
 import { observeRecovery } from './recovery/recoveryMetrics.ts';
 import { forgetSilent } from './recovery/reportRouter.ts';
@@ -85,7 +85,7 @@ startService({
     shutdown.defer('usage consumer', () => consumer.close());
     const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });
     shutdown.defer('timeline', () => timeline.close());
-    observeRecovery(telemetry.meter, () => readRecoveryStanding(reportDb));
+    observeRecovery(telemetry.meter, () => readRecoveryState(reportDb));
     const router = createClient(modelRouterApi, {
       url: config.ROUTER_INTERNAL_URL,
       internalHeaders,

@@ -21,7 +21,7 @@ import { followCredits } from '../src/credits/followCredits.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
 import type { PricesOf } from '../src/reconcile/priceList.ts';
-import { readRecoveryStanding } from '../src/recovery/describeRecovery.ts';
+import { readRecoveryState } from '../src/recovery/describeRecovery.ts';
 import { followTimeline } from '../src/recovery/followTimeline.ts';
 import { observeRecovery } from '../src/recovery/recoveryMetrics.ts';
 import { silentLog, type TestLedger } from './openTestLedger.ts';
@@ -79,7 +79,7 @@ export async function startTestService(
   const store = createEventLogStore(db);
   const consumer = await consumeUsageRecorded({ db, leaseDb: db, log, telemetry, region: 'us', source: { store } });
   const timeline = followsTimeline ? followTimeline({ db, consumer, topic: usageRecorded.topic, log }) : undefined;
-  observeRecovery(telemetry.meter, () => readRecoveryStanding(db));
+  observeRecovery(telemetry.meter, () => readRecoveryState(db));
   const authenticator = createAuthenticator({
     authUrl,
     region: 'us',

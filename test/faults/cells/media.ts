@@ -151,12 +151,12 @@ export const media: CellTable = {
     s3: true,
     run: (context) => eraseMedia(context, { link: TO_STORE, away: storeAway }),
   },
-  'media-ends-meet': {
+  'media-end-races': {
     breaks: 'jobs are looked at, deleted, come to their deadline and expire about when they are completed',
     holds: 'one of them wins: what was cancelled or was late costs nothing, what was completed is charged',
     eventLog: 'embedded',
     serviceSettings: { 'media-jobs': { LIMITS: { CANCELLED_MINUTES_PER_KEY: 100_000 } } },
-    run: meetEnds,
+    run: raceEnds,
   },
 };
 
@@ -465,7 +465,7 @@ const DELETED_SHARE = 0.4;
 /** More of them than of other calls: they are small. */
 const PER_CALL = 3;
 
-async function meetEnds(context: CellContext): Promise<void> {
+async function raceEnds(context: CellContext): Promise<void> {
   const { media: db, mediaBackends } = context.stack;
   const { workspaceId } = context.account;
   await Promise.all(mediaBackends.map((backend) => backend.configure({ renderBaseMs: RENDER_MS })));

@@ -35,18 +35,18 @@ export function jsonValueOf(schema: unknown, key: RandomKey): unknown {
   return makeValue(schema, key, { root: schema, depth: 0 });
 }
 
-interface Place {
+interface Position {
   root: unknown;
   depth: number;
 }
 
-function makeValue(schemaValue: unknown, key: RandomKey, place: Place): unknown {
+function makeValue(schemaValue: unknown, key: RandomKey, position: Position): unknown {
   const parsed = schemaSchema.safeParse(schemaValue === true ? {} : schemaValue);
-  if (!parsed.success || place.depth > MAX_DEPTH) return null;
+  if (!parsed.success || position.depth > MAX_DEPTH) return null;
   const schema = parsed.data;
-  const below = { ...place, depth: place.depth + 1 };
-  if (schema.$ref !== undefined) return makeValue(resolve(schema.$ref, place.root), key, below);
-  if (schema.allOf) return makeValue(mergeAll(schema, place.root), key, below);
+  const below = { ...position, depth: position.depth + 1 };
+  if (schema.$ref !== undefined) return makeValue(resolve(schema.$ref, position.root), key, below);
+  if (schema.allOf) return makeValue(mergeAll(schema, position.root), key, below);
   if ('const' in schema) return schema.const;
   if (schema.enum) return schema.enum[draw(key, 0) % schema.enum.length];
   const choices = schema.anyOf ?? schema.oneOf;
@@ -93,7 +93,7 @@ function mergeAll({ allOf = [], ...own }: Schema, root: unknown): Schema {
   };
 }
 
-function objectOf({ properties = {}, required = [] }: Schema, key: RandomKey, below: Place): object {
+function objectOf({ properties = {}, required = [] }: Schema, key: RandomKey, below: Position): object {
   const undescribed = required.filter((name) => !(name in properties)).map((name): [string, unknown] => [name, {}]);
   const shown = [...Object.entries(properties), ...undescribed].filter(
     ([name]) => below.depth < OPTIONAL_DEPTH || required.includes(name),
@@ -103,7 +103,7 @@ function objectOf({ properties = {}, required = [] }: Schema, key: RandomKey, be
   );
 }
 
-function itemsOf({ items, minItems = 0, maxItems = 2 }: Schema, key: RandomKey, below: Place): unknown[] {
+function itemsOf({ items, minItems = 0, maxItems = 2 }: Schema, key: RandomKey, below: Position): unknown[] {
   const wanted = below.depth < OPTIONAL_DEPTH ? Math.min(2, maxItems) : 0;
   const count = Math.min(Math.max(minItems, wanted), MAX_ITEMS);
   return Array.from({ length: count }, (_, index) => makeValue(items ?? {}, deriveKey(key, [index]), below));

@@ -6,7 +6,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { UPSTREAM_NAMES, UPSTREAMS, type Upstream, type UpstreamUrls } from '../paths/upstream.ts';
-import { type ForwardedCall, Forwarding, type ForwardingRoom } from './forwarding.ts';
+import { type ForwardedCall, Forwarding, type UpstreamState } from './forwarding.ts';
 import { reachUpstream } from './reachUpstream.ts';
 
 /**
@@ -76,7 +76,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   });
   /** Requests that wait for the upstream. Excludes responses that only a slow client holds up. */
   const inProgress = new OrderedSet<Forwarding>();
-  const room: ForwardingRoom = {
+  const state: UpstreamState = {
     connections,
     refuse({ requestId, refuse }, { error, wasSent }) {
       const facts = { err: error, upstream, requestId };
@@ -107,7 +107,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
         log.warn({ maxInProgress, upstream, requestId: call.requestId }, 'upstream has all it may have');
         return call.refuse({ kind: 'upstream_full', upstream });
       }
-      const forwarding = new Forwarding(room, { req, res, call });
+      const forwarding = new Forwarding(state, { req, res, call });
       const requestLine = `${req.method} ${basePath}${req.url} HTTP/1.1`;
       const head = `${requestLine}\r\nhost: ${host}\r\nconnection: keep-alive\r\n${headers}\r\n`;
       void forwarding.start(head, inProgress.add(forwarding));

@@ -24,7 +24,7 @@ const MAX_TEXT_BYTES = 16_384;
 const MAX_BYTES_IN_TURN = 262_144;
 
 /** State that all requests to one upstream share. */
-export interface ForwardingRoom {
+export interface UpstreamState {
   connections: UpstreamConnections;
   /** Answers a request that could not be passed on. `wasSent`: the upstream may have begun to act on the request. */
   refuse(call: ForwardedCall, fault: { error: Error; wasSent: boolean }): void;
@@ -46,7 +46,7 @@ export class Forwarding implements AnswerListener {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #call: ForwardedCall;
-  readonly #room: ForwardingRoom;
+  readonly #upstream: UpstreamState;
   #leave: (() => void) | undefined;
   #connection: UpstreamConnection | undefined;
   /** Nothing of the request is left to send. */
@@ -65,10 +65,10 @@ export class Forwarding implements AnswerListener {
   #silentTicks = 0;
 
   constructor(
-    room: ForwardingRoom,
+    upstream: UpstreamState,
     { req, res, call }: { req: IncomingMessage; res: ServerResponse; call: ForwardedCall },
   ) {
-    this.#room = room;
+    this.#upstream = upstream;
     this.#req = req;
     this.#res = res;
     this.#call = call;
@@ -81,7 +81,7 @@ export class Forwarding implements AnswerListener {
   async start(head: string, leave: () => void): Promise<void> {
     this.#leave = leave;
     this.#res.on('close', () => this.#abandon());
-    const { connections } = this.#room;
+    const { connections } = this.#upstream;
     try {
       this.#begin(connections.takeIdle() ?? (await connections.open()), head);
     } catch (error) {
@@ -162,10 +162,10 @@ export class Forwarding implements AnswerListener {
     else if (!isOurs) return;
     if (this.#res.destroyed) return;
     if (!this.#res.headersSent) {
-      this.#room.refuse(this.#call, { error, wasSent });
+      this.#upstream.refuse(this.#call, { error, wasSent });
       return;
     }
-    this.#room.noteCut(this.#call, error);
+    this.#upstream.noteCut(this.#call, error);
     cutAnswer(this.#res);
   }
 
@@ -176,7 +176,7 @@ export class Forwarding implements AnswerListener {
 
   #begin(connection: UpstreamConnection, head: string): void {
     if (this.#isOver) {
-      this.#room.connections.release(connection);
+      this.#upstream.connections.release(connection);
       return;
     }
     this.#connection = connection;
@@ -225,7 +225,7 @@ export class Forwarding implements AnswerListener {
   /** The exchange is over: the connection is kept where it can serve another. */
   #settle(isPersistent: boolean): void {
     this.#isOver = true;
-    const { connections } = this.#room;
+    const { connections } = this.#upstream;
     if (this.#connection && isPersistent && this.#isSent) connections.release(this.#connection);
     else this.#connection?.destroy();
     this.#connection = undefined;

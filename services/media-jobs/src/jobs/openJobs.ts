@@ -11,10 +11,10 @@ import { type JobToMake, makeJob } from './makeJob.ts';
 import { observeJobs } from './observeJobs.ts';
 import { keepClaim, obtainClaim, untilAnswered, watchCreations } from './obtainClaim.ts';
 import { followOwners } from './owners/followOwners.ts';
+import { pollJobs } from './pollJobs.ts';
 import { listOverdue, type OverdueJob } from './removal/listOverdue.ts';
 import { reapOrphans } from './removal/reapOrphans.ts';
 import { sweepStrays } from './removal/sweepStrays.ts';
-import { runLooks } from './runLooks.ts';
 import { type Claim, type Creating, endClaim, forgetClaim } from './table/creations.ts';
 import {
   countAhead,
@@ -30,7 +30,7 @@ import { letBegin } from './table/insertJob.ts';
 import { isOpen, type JobRow } from './table/jobRow.ts';
 import { stepJob } from './table/steps.ts';
 import { createTextKeys } from './textKeys.ts';
-import { GRACE_MS, KEEP_MS, LEASE_MS, LOOK_MS, RUN_TIMES, UNDO_MS } from './times.ts';
+import { GRACE_MS, KEEP_MS, LEASE_MS, POLL_MS, RUN_TIMES, UNDO_MS } from './times.ts';
 import { toShownJob } from './toShownJob.ts';
 import { watchJobs } from './watchJobs.ts';
 import { toEnd } from './work/endJob.ts';
@@ -47,7 +47,7 @@ export interface JobsOptions extends Omit<JobDependencies, 'texts' | 'estimate' 
   runTimes?: JobDependencies['runTimes'];
   undoMs?: number;
   graceMs?: number;
-  lookMs?: number;
+  pollMs?: number;
   owners?: { livesMs: number; beatMs: number; inDoubtMs?: number };
   reaper?: { roundMs: number; unnamedMs: number };
   observer?: { roundMs: number };
@@ -109,7 +109,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     reaper,
     observer,
     graceMs = GRACE_MS,
-    lookMs = LOOK_MS,
+    pollMs = POLL_MS,
     ...rest
   } = options;
   const estimate = createEstimate(db, { log });
@@ -130,8 +130,8 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   };
   const watch = watchJobs(db, { log });
   const creations = watchCreations(db);
-  const looks = runLooks(dependencies, { lookMs, onStep: watch.wake });
-  const owners = await followOwners({ db, money, log, onTaken: looks.wake, ...ownerTimes });
+  const poll = pollJobs(dependencies, { pollMs, onStep: watch.wake });
+  const owners = await followOwners({ db, money, log, onTaken: poll.wake, ...ownerTimes });
   const reaping = reapOrphans({ db, backends, metrics, log, ...reaper });
   const sweeping = sweepStrays({ db, store, metrics, log });
   const observing = observeJobs({ db, metrics, log, ...observer });
@@ -161,7 +161,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     }
   }
 
-  const begin = (jobId: string): void => void untilAnswered(() => letBegin(db, jobId), { log }).then(looks.wake);
+  const begin = (jobId: string): void => void untilAnswered(() => letBegin(db, jobId), { log }).then(poll.wake);
 
   return {
     async obtain(call, signal) {
@@ -215,8 +215,8 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
         if (!stepped) continue;
         if (isOpen(row.state) && row.state !== 'queued' && row.sentAt)
           onRunCancelled({ keyId: row.keyId, ranMs: row.now.getTime() - row.sentAt.getTime() });
-        looks.check(row.jobId);
-        looks.wake();
+        poll.check(row.jobId);
+        poll.wake();
         return true;
       }
     },
@@ -258,7 +258,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     listOverdue: () => listOverdue(db),
     async close() {
       await Promise.all([reaping.close(), sweeping.close(), observing.close(), estimate.close()]);
-      await looks.close(graceMs);
+      await poll.close(graceMs);
       await owners.close();
     },
   };

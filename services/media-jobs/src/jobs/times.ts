@@ -7,7 +7,7 @@ export const LEASE_MS = 15 * SECOND_MS;
 /** Time that a stopping process gives its jobs, so that an image that is nearly there need not be rendered again. */
 export const GRACE_MS = 20 * SECOND_MS;
 /** Pause between two looks for something to do, unless the process knows of something. */
-export const LOOK_MS = 250;
+export const POLL_MS = 250;
 
 /** Longest wait of a job for its turn, shorter for a client that waits for its images. */
 export const QUEUE_MS = { image: HOUR_MS, audio: HOUR_MS, video: 2 * HOUR_MS, waitedFor: MINUTE_MS } as const;

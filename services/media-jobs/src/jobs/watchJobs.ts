@@ -3,7 +3,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
 import type { JobState } from './table/jobRow.ts';
-import { LOOK_MS } from './times.ts';
+import { POLL_MS } from './times.ts';
 
 /** A job, and the state that a caller waits for it to leave. */
 interface Watched {
@@ -38,7 +38,7 @@ export function watchJobs(db: Queryable, { log }: { log: Logger }): JobWatch {
     while (waiting.size > 0) {
       await look().catch((error: unknown) => log.warn({ err: error }, 'jobs that are waited for cannot be looked at'));
       pausing = new AbortController();
-      await delay(LOOK_MS, undefined, { signal: pausing.signal, ref: false }).catch(() => {});
+      await delay(POLL_MS, undefined, { signal: pausing.signal, ref: false }).catch(() => {});
     }
     isLooking = false;
   }

@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { SpeechFormat } from '../terms/mediaRequest.ts';
-import { CONVERTER_MEMORY_BYTES } from './decoderRoom.ts';
+import { CONVERTER_MEMORY_BYTES } from './decoderCapacity.ts';
 import { MediaFault } from './mediaFault.ts';
 import { spawnTool } from './runTool.ts';
 import { type SampleForm, takeWavHeader } from './takeWavHeader.ts';

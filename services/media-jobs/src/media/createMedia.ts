@@ -5,7 +5,7 @@ import type { DecoderNow } from '@turnpike/telemetry/mediaMetrics';
 import type { SpeechFormat, Upload } from '../terms/mediaRequest.ts';
 import { type AudioCopy, openAudioCopy } from './audioCopy.ts';
 import { convertSpeech } from './convertSpeech.ts';
-import { CONVERTER_MEMORY_BYTES, readMachine, toDecoderRoom } from './decoderRoom.ts';
+import { CONVERTER_MEMORY_BYTES, readMachine, toDecoderCapacity } from './decoderCapacity.ts';
 import { MediaFault } from './mediaFault.ts';
 import { prepareRecording, type Recording, type RecordingOptions } from './prepareRecording.ts';
 import type { TakenFile } from './privateFile.ts';
@@ -61,8 +61,8 @@ export async function createMedia({ folder }: { folder: string }): Promise<Media
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const tool of ['ffmpeg', 'ffprobe'] as const)
     await runTool({ tool, args: ['-version'], files: [], limits: LOOK_LIMITS, signal: new AbortController().signal });
-  const room = toDecoderRoom(readMachine());
-  const pool = createWorkPool({ slots: room.slots, ...WAITING });
+  const capacity = toDecoderCapacity(readMachine());
+  const pool = createWorkPool({ slots: capacity.slots, ...WAITING });
   let conversions = 0;
   let refusals = 0;
   const countRefusal = (error: unknown): never => {
@@ -85,7 +85,7 @@ export async function createMedia({ folder }: { folder: string }): Promise<Media
     takeImage: (source, asked, signal) => takeImage(source, asked, { folder, pool, signal }),
     takeSpeech: (source, options) => takeSpeech(source, { ...options, folder, pool }),
     async convertSpeech(audio, options) {
-      if (conversions >= room.conversions) countRefusal(new MediaFault('overloaded'));
+      if (conversions >= capacity.conversions) countRefusal(new MediaFault('overloaded'));
       conversions += 1;
       const end = (): void => {
         conversions -= 1;
@@ -97,6 +97,6 @@ export async function createMedia({ folder }: { folder: string }): Promise<Media
       return converted.once('close', end);
     },
     copyAudio: () => openAudioCopy(folder),
-    load: () => ({ slots: room.slots, ...pool.load, converting: conversions, refusals }),
+    load: () => ({ slots: capacity.slots, ...pool.load, converting: conversions, refusals }),
   };
 }

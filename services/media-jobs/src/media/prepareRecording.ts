@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Upload } from '../terms/mediaRequest.ts';
-import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
+import { DECODER_MEMORY_BYTES } from './decoderCapacity.ts';
 import { readFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile } from './privateFile.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
-import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
+import { DECODER_MEMORY_BYTES } from './decoderCapacity.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile, type TakenFile, toTakenFile } from './privateFile.ts';
 import { FILE_1, FILE_2, readProgress, runTool, type ToolRun } from './runTool.ts';

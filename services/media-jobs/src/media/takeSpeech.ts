@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { SpeechFormat } from '../terms/mediaRequest.ts';
-import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
+import { DECODER_MEMORY_BYTES } from './decoderCapacity.ts';
 import { writeFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile, type TakenFile, toTakenFile } from './privateFile.ts';

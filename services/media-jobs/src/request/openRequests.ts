@@ -12,7 +12,7 @@ import { draftImageRequest } from './operations/imageRequest.ts';
 import { draftSpeechRequest } from './operations/speechRequest.ts';
 import { draftTranscriptRequest } from './operations/transcriptRequest.ts';
 import { draftVideoRequest, type VideoDraft } from './operations/videoRequest.ts';
-import { type CallRoom, openCallRoom } from './uploads/callRoom.ts';
+import { type CallCapacity, openCallCapacity } from './uploads/callCapacity.ts';
 import { openUploadFolder } from './uploads/uploadFolder.ts';
 
 const MIB = 1_048_576;
@@ -65,7 +65,7 @@ export interface Requests {
 }
 
 export async function openRequests(options: RequestsOptions): Promise<Requests> {
-  const room = {
+  const capacity = {
     memory: createBodyMemory(options.memoryMaxBytes),
     disk: createBodyMemory(options.diskMaxBytes),
     folder: await openUploadFolder(options.folder),
@@ -80,9 +80,9 @@ export async function openRequests(options: RequestsOptions): Promise<Requests> 
   /** A draft with what it was read from, which goes with it. */
   async function within<Request extends MediaRequest, Draft extends Omit<MediaDraft<Request>, 'discard'>>(
     keyId: string,
-    read: (call: CallRoom, keep: (file: { discard(): Promise<void> }) => void) => Promise<Draft>,
+    read: (call: CallCapacity, keep: (file: { discard(): Promise<void> }) => void) => Promise<Draft>,
   ): Promise<Draft & Pick<MediaDraft<Request>, 'discard'>> {
-    const call = openCallRoom(room, keyId);
+    const call = openCallCapacity(capacity, keyId);
     const kept: { discard(): Promise<void> }[] = [];
     const discard = async (): Promise<void> => {
       await Promise.all(kept.map((file) => file.discard()));
@@ -122,6 +122,6 @@ export async function openRequests(options: RequestsOptions): Promise<Requests> 
         for (const file of form.files.values()) keep(file);
         return draftTranscriptRequest(operation, form);
       }),
-    uploads: () => room.folder.held(),
+    uploads: () => capacity.folder.held(),
   };
 }

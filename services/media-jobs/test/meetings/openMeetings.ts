@@ -118,7 +118,7 @@ export async function openMeetings(): Promise<Meetings> {
       lookUpDb: doors.db,
       backends: { ...backends, list: () => [{ replica: replica.replica, isUp: at === worker }] },
       metrics,
-      lookMs: 5,
+      pollMs: 5,
       leaseMs: NEVER_MS,
       owners: { livesMs: NEVER_MS, beatMs: 20 },
     });

@@ -4,8 +4,8 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { retryConflicts } from '@turnpike/postgres/database';
 import { isCanceled, isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
-import { type DeadLetter, statements } from '../database/statements.ts';
-import { OffsetMoved, type Partition } from '../event-log/eventOffset.ts';
+import { type DeadLetter, type Partition, statements } from '../database/statements.ts';
+import { OffsetMoved } from '../event-log/eventOffset.ts';
 import {
   AheadOfTime,
   callInstantMs,

@@ -1,7 +1,7 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Partition } from '../event-log/eventOffset.ts';
+import type { Partition } from '../database/statements.ts';
 
 /** The counts of one committed transaction. */
 export interface RecordedBatch extends Partition {

@@ -5,7 +5,7 @@ import { binaryArray } from './binaryArray.ts';
 const { bigint, boolean, int, text, timestamptz, uuid } = binaryArray;
 
 /** A partition of the event log. */
-interface Place {
+export interface Partition {
   topic: string;
   partition: number;
 }
@@ -134,7 +134,7 @@ export const statements = named({
    * rows are new or became known. Returns no row and changes nothing if the stored offset is not `from`. A concurrent writer blocks on the
    * offset row, so it does no wasted work. Payloads travel as base64, because an unreadable record may hold a NUL byte.
    */
-  recordBatch: ({ topic, partition }: Place, { from, to }: Range, { source, events, deadLetters }: BatchToRecord) =>
+  recordBatch: ({ topic, partition }: Partition, { from, to }: Range, { source, events, deadLetters }: BatchToRecord) =>
     sql<{ recorded: bigint }>`
     WITH moved AS (
       INSERT INTO event_offset AS known (topic, partition, next_offset)
@@ -252,7 +252,7 @@ export const statements = named({
    * Allows balances on this timeline. Changes no row unless the database is still on it and every partition is read up to these offsets.
    * Restarts the wait of each closed gate for its routers, because the old start may belong to a mark that no router had used.
    */
-  catchUp: (timeline: number, ends: (Place & { end: bigint })[]) => sql<{ was: number | null }>`
+  catchUp: (timeline: number, ends: (Partition & { end: bigint })[]) => sql<{ was: number | null }>`
     WITH caught_up AS (
       UPDATE recovery SET timeline = ${timeline}
       WHERE timeline IS DISTINCT FROM ${timeline} AND current_timeline() = ${timeline} AND NOT EXISTS (
@@ -379,7 +379,7 @@ export const statements = named({
   },
 
   /** Reads the next offset of a partition. Returns no row before the first batch. */
-  readPosition: ({ topic, partition }: Place) => sql<{ nextOffset: bigint }>`
+  readPosition: ({ topic, partition }: Partition) => sql<{ nextOffset: bigint }>`
     SELECT next_offset AS "nextOffset" FROM event_offset WHERE topic = ${topic} AND partition = ${partition}`,
 
   /** Reads the offset that the next record of a topic will get. */

@@ -1,10 +1,5 @@
 import type { Queryable } from '@turnpike/postgres/database';
-import { statements } from '../database/statements.ts';
-
-export interface Partition {
-  topic: string;
-  partition: number;
-}
+import { type Partition, statements } from '../database/statements.ts';
 
 /** Another consumer has recorded this batch: it owns the partition now. */
 export class OffsetMoved extends Error {

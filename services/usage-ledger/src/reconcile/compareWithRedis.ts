@@ -69,13 +69,13 @@ export function compareSums(
     })),
   ];
   const place = { timeline, seq: books.seq };
-  const ahead = [counters, ...named].filter((sum) => placeOf(sum, place) === 'ahead').length;
+  const ahead = [counters, ...named].filter((sum) => compareVersions(sum, place) === 'ahead').length;
   const apart = named.filter(({ spent_nano_usd: spent, recorded, since: charged, ...sum }) => {
     if (spent === null || sum.timeline !== timeline) return false;
-    if (placeOf(sum, place) === 'same') return spent !== recorded;
+    if (compareVersions(sum, place) === 'same') return spent !== recorded;
     return charged === undefined ? spent > recorded : spent !== recorded - charged;
   });
-  const walletPlace = placeOf(counters, place);
+  const walletPlace = compareVersions(counters, place);
   const isBehind = walletPlace === 'behind' && counters.timeline === timeline;
   const left = books.leftNanoUsd - (isBehind ? (since.walletNanoUsd ?? 0n) : 0n);
   const isDecided = walletPlace === 'same' || (isBehind && since.walletNanoUsd !== undefined);
@@ -87,14 +87,14 @@ export function compareSums(
   ];
 }
 
-interface Place {
+interface BalanceVersion {
   timeline: number;
   seq: number;
 }
 
-function placeOf(
+function compareVersions(
   { timeline, seq }: { timeline: number | null; seq: number | null },
-  ledger: Place,
+  ledger: BalanceVersion,
 ): 'behind' | 'same' | 'ahead' {
   const [redisTimeline, redisSeq] = [timeline ?? 0, seq ?? 0];
   if (redisTimeline !== ledger.timeline) return redisTimeline < ledger.timeline ? 'behind' : 'ahead';

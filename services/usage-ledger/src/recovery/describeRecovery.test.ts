@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { openStoppedLedger, type StoppedLedger } from '../../test/openStoppedLedger.ts';
 import { silentLog } from '../../test/openTestLedger.ts';
-import { readRecoveryStanding } from './describeRecovery.ts';
+import { readRecoveryState } from './describeRecovery.ts';
 import { createReportRouter, type GateAnswer, type RouterReport } from './reportRouter.ts';
 
 const [REDIS_A, REDIS_B] = ['a'.repeat(40), 'b'.repeat(40)] as const;
@@ -34,7 +34,7 @@ const silence = (routerId: string, seconds: number): Promise<unknown> =>
   ledger.db
     .$executeRaw`UPDATE router SET heard_at = heard_at - make_interval(secs => ${seconds}) WHERE router_id = ${routerId}`;
 
-const standing = () => readRecoveryStanding(ledger.db);
+const standing = () => readRecoveryState(ledger.db);
 /** Each router's state, for how many whole seconds, and whether that is too long. */
 async function routersNow() {
   const { routers } = await standing();

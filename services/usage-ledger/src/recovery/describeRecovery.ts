@@ -1,7 +1,7 @@
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 import { LISTENING } from '../database/statements.ts';
-import { LONGEST_WAIT_MS } from './judgeGate.ts';
+import { LONGEST_WAIT_MS } from './judgeAdmissionState.ts';
 
 /**
  * The state of a router. `admits` calls; `waits` for others, with its own calls re-registered; `has_not_put_back` into the Redis
@@ -10,7 +10,7 @@ import { LONGEST_WAIT_MS } from './judgeGate.ts';
  */
 type RouterState = 'admits' | 'waits' | 'has_not_put_back' | 'sees_no_redis' | 'is_stranger' | 'is_silent';
 
-export interface RouterStanding {
+export interface RouterRecovery {
   shard: string;
   routerId: string;
   redisId: string | null;
@@ -24,7 +24,7 @@ export interface RouterStanding {
 }
 
 /** The gate on a Redis that a router sees, or that is open. */
-interface GateStanding {
+interface GateState {
   shard: string;
   redisId: string;
   mark: string;
@@ -37,10 +37,10 @@ interface GateStanding {
   waitsFor: string[];
 }
 
-export interface RecoveryStanding {
+export interface RecoveryState {
   now: Date;
-  gates: GateStanding[];
-  routers: RouterStanding[];
+  gates: GateState[];
+  routers: RouterRecovery[];
   /** How long no router has admitted a call of some shard; 0 where one does of each, null where none is heard. */
   closedMs: number | null;
   /** Timelines of the database and of the last reading of the event log to its end. Null before the first reading. */
@@ -68,13 +68,13 @@ interface KnownServer {
 }
 
 /** All reports and their times, of one instant. */
-interface KnownRecovery extends Pick<RecoveryStanding, 'now' | 'timeline' | 'caughtUpWith'> {
+interface KnownRecovery extends Pick<RecoveryState, 'now' | 'timeline' | 'caughtUpWith'> {
   routers: KnownRouter[];
   servers: KnownServer[];
 }
 
 /** Reads how the region stands with its Redis and its Postgres. Changes nothing. */
-export async function readRecoveryStanding(db: Db): Promise<RecoveryStanding> {
+export async function readRecoveryState(db: Db): Promise<RecoveryState> {
   const [known] = await db.query(sql<KnownRecovery>`
     SELECT clock_timestamp() AS "now", current_timeline() AS "timeline", recovery.timeline AS "caughtUpWith",
       coalesce((
@@ -97,7 +97,7 @@ export async function readRecoveryStanding(db: Db): Promise<RecoveryStanding> {
 }
 
 /** Says of what is known who admits calls, and of everybody else what is missing and for how long, in each shard by itself. */
-function describeRecovery({ routers, servers, ...rest }: KnownRecovery): RecoveryStanding {
+function describeRecovery({ routers, servers, ...rest }: KnownRecovery): RecoveryState {
   const heardOf = new Set(routers.filter(({ isHeard }) => isHeard).map(({ shard }) => shard));
   // One that nobody speaks of any more is none, as after its slots have gone to others; unless nobody says anything.
   const names = [...new Set(routers.map(({ shard }) => shard))].filter(
@@ -121,7 +121,7 @@ function describeRecovery({ routers, servers, ...rest }: KnownRecovery): Recover
 function describeShard(
   routers: KnownRouter[],
   servers: KnownServer[],
-): Pick<RecoveryStanding, 'gates' | 'routers' | 'closedMs'> {
+): Pick<RecoveryState, 'gates' | 'routers' | 'closedMs'> {
   const heard = routers.filter(({ isHeard }) => isHeard);
   const votes = (redisId: string): number => heard.filter((router) => router.redisId === redisId).length;
   const open = servers.find(({ isOpen, redisId }) => isOpen && votes(redisId) > 0);
@@ -148,7 +148,7 @@ function describeShard(
 function describeRouter(
   router: KnownRouter,
   { servers, open }: { servers: KnownServer[]; open: KnownServer | undefined },
-): Omit<RouterStanding, 'isShardClosed'> {
+): Omit<RouterRecovery, 'isShardClosed'> {
   const { shard, routerId, redisId, putBackMark, behindMs } = router;
   const about = { shard, routerId, redisId };
   if (!router.isHeard) return { ...about, state: 'is_silent', lackingMs: router.silentMs, isOverdue: false };

@@ -1,23 +1,23 @@
 import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Meter } from '@turnpike/telemetry/startTelemetry';
-import type { RecoveryStanding, RouterStanding } from './describeRecovery.ts';
+import type { RecoveryState, RouterRecovery } from './describeRecovery.ts';
 
-const isBehind = ({ state }: RouterStanding): boolean => state === 'has_not_put_back' || state === 'sees_no_redis';
+const isBehind = ({ state }: RouterRecovery): boolean => state === 'has_not_put_back' || state === 'sees_no_redis';
 
 /** The instruments of a recovery, asked for at every scrape: one question for all of them. */
-export function observeRecovery(meter: Meter, ask: () => Promise<RecoveryStanding>): void {
-  let asking: Promise<RecoveryStanding> | undefined;
-  const share = (): Promise<RecoveryStanding> => {
+export function observeRecovery(meter: Meter, ask: () => Promise<RecoveryState>): void {
+  let asking: Promise<RecoveryState> | undefined;
+  const share = (): Promise<RecoveryState> => {
     asking ??= ask().finally(() => {
       asking = undefined;
     });
     return asking;
   };
-  const gauge = (name: string, description: string, of: (standing: RecoveryStanding) => number): void =>
+  const gauge = (name: string, description: string, of: (standing: RecoveryState) => number): void =>
     createAskedGauge(meter, { name, description, ask: () => share().then(of) });
   const count =
-    (isCounted: (router: RouterStanding) => boolean) =>
-    ({ routers }: RecoveryStanding) =>
+    (isCounted: (router: RouterRecovery) => boolean) =>
+    ({ routers }: RecoveryState) =>
       new Set(routers.filter(isCounted).map(({ routerId }) => routerId)).size;
 
   gauge(

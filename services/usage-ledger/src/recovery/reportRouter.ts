@@ -3,7 +3,13 @@ import { type Queryable, retryConflicts } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 import { type ReportedRouter, statements } from '../database/statements.ts';
-import { type Judgement, judgeGate, LEAVE_MS, LONGEST_WAIT_MS, type Recovery } from './judgeGate.ts';
+import {
+  type Judgement,
+  judgeAdmissionState,
+  LEAVE_MS,
+  LONGEST_WAIT_MS,
+  type Recovery,
+} from './judgeAdmissionState.ts';
 
 /** A router's sign of life, with what it knows of a shard. */
 export interface RouterReport extends ReportedRouter {
@@ -69,20 +75,20 @@ export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'inf
   };
 }
 
-type About = Parameters<typeof judgeGate>[1] & { shard: string };
+type About = Parameters<typeof judgeAdmissionState>[1] & { shard: string };
 type Step = Judgement & { about: About };
 type Judged = Judgement & { hasRaised: boolean };
 
 /** Looks first and locks only to change something, so that routers that wait do not wait for each other as well. */
 async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'warn'>): Promise<Judged> {
-  const seen = judgeGate(await readRecovery(db, about.shard), about);
+  const seen = judgeAdmissionState(await readRecovery(db, about.shard), about);
   if (!seen.move) return { ...seen, hasRaised: false };
   const steps = await retryConflicts(() =>
     db.transaction(async (tx) => {
       await tx.query(statements.lockRecovery());
       const taken: Step[] = [];
       for (;;) {
-        const judgement = judgeGate(await readRecovery(tx, about.shard), about);
+        const judgement = judgeAdmissionState(await readRecovery(tx, about.shard), about);
         taken.push({ ...judgement, about });
         if (!judgement.move) return taken;
         await apply(tx, judgement, about);

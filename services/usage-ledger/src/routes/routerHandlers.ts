@@ -9,7 +9,7 @@ import type { LedgerFault } from '../api/ledgerError.ts';
 import { type Absorbed, absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
 import type { AskedWorkspace } from '../database/statements.ts';
-import { readRecoveryStanding } from '../recovery/describeRecovery.ts';
+import { readRecoveryState } from '../recovery/describeRecovery.ts';
 import { createReportRouter } from '../recovery/reportRouter.ts';
 import { toAbsorbedBody } from '../wire/balancesBody.ts';
 import { toRecoveryBody } from '../wire/recoveryBody.ts';
@@ -101,7 +101,7 @@ export interface RecoveryHandlerDependencies {
 export const createRecoveryHandlers = ({ reportDb, readLag }: RecoveryHandlerDependencies) =>
   ({
     async getRecovery() {
-      const [standing, lag] = await Promise.all([readRecoveryStanding(reportDb), readLag().catch(() => null)]);
+      const [standing, lag] = await Promise.all([readRecoveryState(reportDb), readLag().catch(() => null)]);
       return toRecoveryBody(standing, lag);
     },
   }) satisfies Pick<Handlers<typeof usageLedgerApi>, 'getRecovery'>;

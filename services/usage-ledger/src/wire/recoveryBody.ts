@@ -1,8 +1,8 @@
-import type { RecoveryStanding } from '../recovery/describeRecovery.ts';
+import type { RecoveryState } from '../recovery/describeRecovery.ts';
 
 /** How the region stands. Instants by the database's clock; `lag` is null while the event log does not answer. */
 export function toRecoveryBody(
-  { now, gates, routers, closedMs, timeline, caughtUpWith }: RecoveryStanding,
+  { now, gates, routers, closedMs, timeline, caughtUpWith }: RecoveryState,
   lag: bigint | null,
 ) {
   const since = (ms: number): string => new Date(now.getTime() - ms).toISOString();

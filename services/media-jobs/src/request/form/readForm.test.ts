@@ -17,7 +17,7 @@ import { aFormBody, BOUNDARY, FORM_TYPE, type FormPart } from '../../../test/aFo
 import { aForm, anExchange } from '../../../test/anExchange.ts';
 import { toMediaError } from '../../api/mediaError.ts';
 import type { CallFault } from '../../api/mediaFault.ts';
-import { type BodyRoom, openCallRoom } from '../uploads/callRoom.ts';
+import { type BodyCapacity, openCallCapacity } from '../uploads/callCapacity.ts';
 import { openUploadFolder } from '../uploads/uploadFolder.ts';
 import { type Form, type FormLimits, MEMORY_OF_UPLOAD, readForm } from './readForm.ts';
 
@@ -42,7 +42,7 @@ interface ReadBack {
 }
 
 let folder: string;
-let room: BodyRoom;
+let room: BodyCapacity;
 let server: Server;
 let port: number;
 /** The outcome of the last form: the fields, or the fault. */
@@ -53,7 +53,7 @@ async function openFiles(): Promise<number> {
   const paths = await Promise.all(links.map((link) => stat(`/proc/self/fd/${link}`).catch(() => undefined)));
   return paths.filter((found) => found?.isFile() && found.nlink === 0).length;
 }
-const isEmpty = (memory: BodyRoom['memory']): boolean => {
+const isEmpty = (memory: BodyCapacity['memory']): boolean => {
   const taken = memory.open('key_other');
   const hasAll = taken.take(8 * MIB);
   taken.close();
@@ -70,7 +70,7 @@ beforeAll(async () => {
   port = await findFreePort();
   server = await listen(
     async (req, res) => {
-      const call = openCallRoom(room, 'key_1');
+      const call = openCallCapacity(room, 'key_1');
       try {
         const form = await readForm({ req, res }, IMPATIENT[req.url ?? ''] ?? LIMITS, call);
         outcome.resolve(await readBack(form));
@@ -160,7 +160,7 @@ describe('a form', () => {
     const before = await openFiles();
     let during = 0;
     let names: string[] = [];
-    const call = openCallRoom(room, 'key_1');
+    const call = openCallCapacity(room, 'key_1');
     const form = await readForm(aForm(aFile('x'.repeat(100_000))), LIMITS, call);
     during = await openFiles();
     names = await readdir(folder);
@@ -196,7 +196,7 @@ it('gives back any parts, cut into pieces anywhere', async () => {
       fc.array(fc.nat(4_000), { maxLength: 12 }),
       async (texts, content, place, places) => {
         const parts: FormPart[] = texts.toSpliced(place % (texts.length + 1), 0, aFile(content) as never);
-        const call = openCallRoom(room, 'key_1');
+        const call = openCallCapacity(room, 'key_1');
         const form = await readForm(
           anExchange(cut(aFormBody(...parts), places), { 'content-type': FORM_TYPE }),
           LIMITS,
@@ -236,7 +236,7 @@ it('comes to an end with any broken form, and keeps nothing of it', async () => 
       fc.array(aPiece, { maxLength: 24 }),
       fc.array(fc.nat(80_000), { maxLength: 12 }),
       async (pieces, places) => {
-        const call = openCallRoom(room, 'key_1');
+        const call = openCallCapacity(room, 'key_1');
         const body = Buffer.from(pieces.join(''), 'latin1');
         try {
           await readBack(await readForm(anExchange(cut(body, places), { 'content-type': FORM_TYPE }), LIMITS, call));

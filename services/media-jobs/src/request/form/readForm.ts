@@ -8,7 +8,7 @@ import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { toParam } from '@turnpike/request-reading/fields/toParam';
 import type { FormFault } from '../../api/mediaFault.ts';
 import type { Upload } from '../../terms/mediaRequest.ts';
-import type { CallRoom } from '../uploads/callRoom.ts';
+import type { CallCapacity } from '../uploads/callCapacity.ts';
 
 /** A form as it came: texts in their order, and files on the disk. */
 export interface Form {
@@ -60,9 +60,9 @@ export const isForm = ({ headers }: IncomingMessage): boolean => FORM_TYPE.test(
 /**
  * Reads a form: its texts into memory, its files to the disk as they come. Parts may stand in any order. Throws a `FormFault` or
  * `BodyFault` where it cannot be read, `invalid_request` for a part that is a file and may not be, or stands twice as one. What it has
- * taken of `room` stays taken until the room is closed, but for what reading alone needs; files are to be discarded.
+ * taken of `capacity` stays taken until the capacity is closed, but for what reading alone needs; files are to be discarded.
  */
-export async function readForm({ req, res }: Exchange, limits: FormLimits, room: CallRoom): Promise<Form> {
+export async function readForm({ req, res }: Exchange, limits: FormLimits, capacity: CallCapacity): Promise<Form> {
   const { maxBytes, tooLarge } = limits;
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
@@ -73,13 +73,13 @@ export async function readForm({ req, res }: Exchange, limits: FormLimits, room:
     res.shouldKeepAlive = false;
     throw refuse(tooLarge(sentBytes));
   }
-  if (!room.memory.take(MEMORY_OF_UPLOAD)) {
+  if (!capacity.memory.take(MEMORY_OF_UPLOAD)) {
     res.shouldKeepAlive = false;
-    throw room.memory.refusal();
+    throw capacity.memory.refusal();
   }
-  const parts = collectParts(limits, room);
+  const parts = collectParts(limits, capacity);
   try {
-    await receive(req, parser, { ...limits, parts, room });
+    await receive(req, parser, { ...limits, parts, capacity });
     return { texts: parts.texts, files: parts.files };
   } catch (error) {
     res.shouldKeepAlive = false;
@@ -87,7 +87,7 @@ export async function readForm({ req, res }: Exchange, limits: FormLimits, room:
     await parts.discard();
     throw error;
   } finally {
-    room.memory.giveBack(MEMORY_OF_UPLOAD);
+    capacity.memory.giveBack(MEMORY_OF_UPLOAD);
   }
 }
 
@@ -120,7 +120,7 @@ interface Parts {
   discard(): Promise<void>;
 }
 
-function collectParts({ fileParts, maxTextBytes }: FormLimits, room: CallRoom): Parts {
+function collectParts({ fileParts, maxTextBytes }: FormLimits, capacity: CallCapacity): Parts {
   const texts: Form['texts'] = [];
   const files = new Map<string, Upload>();
   const opened: Promise<{ close(): Promise<void> }>[] = [];
@@ -132,20 +132,20 @@ function collectParts({ fileParts, maxTextBytes }: FormLimits, room: CallRoom): 
     for await (const chunk of stream) {
       textBytes += chunk.length;
       if (textBytes > maxTextBytes) throw refuse({ kind: 'form_too_large', maxParts: MAX_PARTS, maxTextBytes });
-      if (!room.memory.take(chunk.length)) throw room.memory.refusal();
+      if (!capacity.memory.take(chunk.length)) throw capacity.memory.refusal();
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
   }
 
   async function readFile(stream: AsyncIterable<Buffer>): Promise<Upload> {
-    const opening = room.folder.create();
+    const opening = capacity.folder.create();
     opened.push(opening);
     const file = await opening;
     const hash = createHash('sha256');
     let bytes = 0;
     for await (const chunk of stream) {
-      if (!room.disk.take(chunk.length)) throw room.disk.refusal();
+      if (!capacity.disk.take(chunk.length)) throw capacity.disk.refusal();
       bytes += chunk.length;
       hash.update(chunk);
       await file.write(chunk).catch(refuseFullDisk);
@@ -193,8 +193,8 @@ function receive(
     wholeMs = WHOLE_MS,
     settleMs = SETTLE_MS,
     parts,
-    room,
-  }: FormLimits & { parts: Parts; room: CallRoom },
+    capacity,
+  }: FormLimits & { parts: Parts; capacity: CallCapacity },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const underWay: Promise<void>[] = [];
@@ -228,7 +228,7 @@ function receive(
       silenceMs,
     );
     const deadline = setTimeout(() => giveUp(refuse({ kind: 'body_unfinished', wholeMs })), wholeMs);
-    const uploaded = room.disk.beginUpload(giveUp);
+    const uploaded = capacity.disk.beginUpload(giveUp);
 
     parser.on('error', () => giveUp(refuse({ kind: 'form_malformed' })));
     for (const limit of ['partsLimit', 'filesLimit'] as const)

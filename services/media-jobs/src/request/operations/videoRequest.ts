@@ -26,12 +26,12 @@ export interface VideoDraft extends MediaDraft<VideoRequest> {
 
 type Reference = VideoRequest['inputReference'];
 /** Memory of the call that the image is kept in. */
-type Room = Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>;
+type ImageMemory = Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>;
 
 /** Checks the fields of a body, and the image that came with it. Throws `invalid_request`. */
 export async function draftVideoRequest(
   value: unknown,
-  { file, images, room }: { file: Upload | undefined; images: ImageLoader; room: Room },
+  { file, images, room }: { file: Upload | undefined; images: ImageLoader; room: ImageMemory },
 ): Promise<Omit<VideoDraft, 'discard'>> {
   const { input_reference: given, ...fields } = readFields(value);
   if (file && given !== undefined) throw invalidRequest(PARAM, `${PARAM} is given more than once`);
@@ -72,7 +72,7 @@ async function readInline({
 }: {
   file: Upload | undefined;
   address: string | undefined;
-  room: Room;
+  room: ImageMemory;
 }): Promise<Reference> {
   try {
     if (address !== undefined) return toReference(decodeInlineImage(address));

@@ -57,7 +57,7 @@ export const LEAVE_MS = 2_000;
  * Only one Redis of a shard is open at a time. Beside an open one that any router still sees, another stays closed unless most
  * routers see it. The Redis that more routers see comes first among two closed ones.
  */
-export function judgeGate(
+export function judgeAdmissionState(
   { routers, servers, hasBalances }: Recovery,
   { redisId, missingMark }: { redisId: string; missingMark: string | null },
 ): Judgement {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { judgeGate, type RedisServer } from './judgeGate.ts';
+import { judgeAdmissionState, type RedisServer } from './judgeAdmissionState.ts';
 
 const [A, B] = ['a'.repeat(40), 'b'.repeat(40)];
 const aServer = (redisId: string, fields: Partial<RedisServer> = {}): RedisServer => ({
@@ -19,7 +19,7 @@ const routers = (text: string) =>
   }));
 
 const judge = (text: string, servers: RedisServer[], redisId = B, missingMark: string | null = null) => {
-  const { move, isStranger } = judgeGate(
+  const { move, isStranger } = judgeAdmissionState(
     { routers: routers(text), servers, hasBalances: true },
     { redisId, missingMark },
   );
@@ -93,7 +93,7 @@ it.each<[string, string, number, string | undefined]>([
   ['runs once most see it', 'ABB', 1_900, undefined],
 ])('the time that others have for a Redis %s', (_what, text, raisedMsAgo, kind) => {
   const servers = [aServer(A, { isOpen: true }), aServer(B, { raisedMsAgo })];
-  const judgement = judgeGate(
+  const judgement = judgeAdmissionState(
     { routers: routers(text), servers, hasBalances: true },
     { redisId: B, missingMark: null },
   );
@@ -109,13 +109,15 @@ it('an open gate stays open for whoever comes, unless its Redis was emptied', ()
 
 it('names those it waits for', () => {
   expect(
-    judgeGate({ routers: routers('BbA-'), servers: [aServer(B)], hasBalances: true }, { redisId: B, missingMark: null })
-      .waitsFor,
+    judgeAdmissionState(
+      { routers: routers('BbA-'), servers: [aServer(B)], hasBalances: true },
+      { redisId: B, missingMark: null },
+    ).waitsFor,
   ).toEqual(['r1', 'r2', 'r3']);
 });
 
 it('opens no gate before the ledger gives balances', () => {
-  const judged = judgeGate(
+  const judged = judgeAdmissionState(
     { routers: routers('BB'), servers: [aServer(B)], hasBalances: false },
     { redisId: B, missingMark: null },
   );

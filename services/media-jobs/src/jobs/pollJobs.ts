@@ -18,8 +18,8 @@ const MOST_TENDED = 32;
 /** Most jobs that one look ends because they are late, or because their model is switched off. */
 const MOST_ENDED = 100;
 
-export interface Looks {
-  /** Looks at once: a job has come, or a slot has become free. */
+export interface JobPoll {
+  /** Polls at once: a job has come, or a slot has become free. */
   wake(): void;
   /** Checks whether the worker of this process still has a job. */
   check(jobId: string): void;
@@ -27,11 +27,11 @@ export interface Looks {
   close(graceMs: number): Promise<void>;
 }
 
-/** Looks every `lookMs` for jobs that have their turn, or that are due, and works on them. */
-export function runLooks(
+/** Polls every `pollMs` for jobs that have their turn, or that are due, and works on them. */
+export function pollJobs(
   dependencies: JobDependencies,
-  { lookMs, onStep }: { lookMs: number; onStep: () => void },
-): Looks {
+  { pollMs, onStep }: { pollMs: number; onStep: () => void },
+): JobPoll {
   const { db, backends, money, leaseMs, runTimes, activePerKey, log } = dependencies;
   const atWork = new Map<string, HeldJob>();
   const tended = new Map<string, HeldJob>();
@@ -107,7 +107,7 @@ export function runLooks(
       await goOnWithDue();
       await tendDue();
     },
-    { pauseMs: lookMs, log, failing: 'jobs cannot be looked for: those under way go on, and none is begun' },
+    { pauseMs: pollMs, log, failing: 'jobs cannot be looked for: those under way go on, and none is begun' },
   );
   function wake(): void {
     void looking.now().catch(() => {});

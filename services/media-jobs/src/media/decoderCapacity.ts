@@ -13,7 +13,7 @@ export const SERVICE_MEMORY_BYTES = 1_280 * MIB;
 /** So that one key never has all of them. */
 const LEAST_SLOTS = 2;
 
-export interface DecoderRoom {
+export interface DecoderCapacity {
   slots: number;
   conversions: number;
 }
@@ -22,7 +22,7 @@ export interface DecoderRoom {
  * How much may be decoded and converted at once: one core is left for everything else, and all tools together with the service take no
  * more memory than there is.
  */
-export function toDecoderRoom({ cores, memoryBytes }: { cores: number; memoryBytes: number }): DecoderRoom {
+export function toDecoderCapacity({ cores, memoryBytes }: { cores: number; memoryBytes: number }): DecoderCapacity {
   const slotBytes = DECODER_MEMORY_BYTES + CONVERSIONS_PER_SLOT * CONVERTER_MEMORY_BYTES;
   const fitting = Math.floor((memoryBytes - SERVICE_MEMORY_BYTES) / slotBytes);
   const slots = Math.max(Math.min(cores - 1, fitting), LEAST_SLOTS);

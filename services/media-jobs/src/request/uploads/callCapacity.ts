@@ -2,7 +2,7 @@ import type { BodyMemory, TakenBytes } from '@turnpike/request-reading/shares/bo
 import type { UploadFolder } from './uploadFolder.ts';
 
 /** Memory and disk for the bodies of all calls of this process. */
-export interface BodyRoom {
+export interface BodyCapacity {
   memory: BodyMemory;
   /** The same of the disk. */
   disk: BodyMemory;
@@ -10,14 +10,14 @@ export interface BodyRoom {
 }
 
 /** Memory and disk that one call has taken. */
-export interface CallRoom {
+export interface CallCapacity {
   memory: TakenBytes;
   disk: TakenBytes;
   folder: UploadFolder;
   close(): void;
 }
 
-export function openCallRoom({ memory, disk, folder }: BodyRoom, keyId: string): CallRoom {
+export function openCallCapacity({ memory, disk, folder }: BodyCapacity, keyId: string): CallCapacity {
   const taken = { memory: memory.open(keyId), disk: disk.open(keyId) };
   return {
     ...taken,
