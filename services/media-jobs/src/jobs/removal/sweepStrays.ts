@@ -12,21 +12,13 @@ const BATCH = 500;
 
 export interface SweeperOptions extends Pick<JobDependencies, 'db' | 'store' | 'metrics' | 'log'> {
   roundMs?: number;
-  strayMs?: number;
 }
 
 /**
  * Removes objects that belong to no job, or to one whose bytes were removed: a process died before the job's row was there, or a worker
  * came late. Also what unfinished puts have left, and creations that no repeat looks for.
  */
-export function sweepStrays({
-  db,
-  store,
-  metrics,
-  log,
-  roundMs = ROUND_MS,
-  strayMs = STRAY_MS,
-}: SweeperOptions): Repetition {
+export function sweepStrays({ db, store, metrics, log, roundMs = ROUND_MS }: SweeperOptions): Repetition {
   async function removeStrays(keys: { jobId: string; key: string }[]): Promise<void> {
     const jobIds = [...new Set(keys.map(({ jobId }) => jobId))];
     const rows = await db.query(sql<{ jobId: string }>`
@@ -42,8 +34,8 @@ export function sweepStrays({
 
   return repeat(
     async (signal) => {
-      const before = new Date(Date.now() - strayMs);
-      await removeOldCreations(db, strayMs);
+      const before = new Date(Date.now() - STRAY_MS);
+      await removeOldCreations(db, STRAY_MS);
       await store.removeUnfinished(FOLDERS, before);
       let batch: { jobId: string; key: string }[] = [];
       for await (const { key, modifiedAt } of store.list(FOLDERS)) {
