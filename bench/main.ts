@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readArguments, readCount, runCommand } from '@turnpike/local-stack/runCommand';
+import { StackError } from '@turnpike/local-stack/stackError';
 import type { Bench } from './bench.ts';
 import { endWithProcess } from './calls/endWithProcess.ts';
 import { createStopwatch } from './createStopwatch.ts';
@@ -25,9 +26,6 @@ the first time, when other gateways, nginx and Kafka are installed. The figures 
 /** Set where this runs for another `main`, which wants to have the figures. */
 const APART = 'BENCH_APART';
 const isApart = process.env[APART] !== undefined;
-
-/** A mistake in the command line, in one line. */
-class UsageError extends Error {}
 
 interface Choice {
   name: string;
@@ -55,7 +53,7 @@ interface Arguments {
 
 /** `npm run bench`: runs the named benches one after the other, and prints all figures at the end. */
 async function main(): Promise<number> {
-  const { choices, isNamed, seed, isLong, help } = readArguments(process.argv.slice(2));
+  const { choices, isNamed, seed, isLong, help } = readChoices(process.argv.slice(2));
   if (help) {
     process.stdout.write(`${USAGE}\n\n${(await describeAll()).join('\n')}\n`);
     return 0;
@@ -65,7 +63,7 @@ async function main(): Promise<number> {
   for (const { name, parts, bench } of chosen) {
     const unknown = parts.find((part) => !bench.parts?.includes(part));
     if (unknown !== undefined)
-      throw new UsageError(`${name} has no part "${unknown}". It has: ${(bench.parts ?? []).join(', ') || 'none'}.`);
+      throw new StackError(`${name} has no part "${unknown}". It has: ${(bench.parts ?? []).join(', ') || 'none'}.`);
   }
   const { figures, seconds } = await runAll(chosen, { seed, isLong });
   if (isApart) {
@@ -186,16 +184,21 @@ async function load(name: string): Promise<Bench> {
   return bench;
 }
 
-function readArguments(args: string[]): Arguments {
-  const { values, positionals } = parse(args);
-  if (!/^\d{1,9}$/.test(values.seed))
-    throw new UsageError(`--seed is "${values.seed}", but it has to be a whole number.`);
+function readChoices(args: string[]): Arguments {
+  const options = {
+    seed: { type: 'string', default: '1' },
+    long: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  } as const;
+  const hint = 'There is --long, --seed N and --help.';
+  const { values, positionals } = readArguments({ args, allowPositionals: true, options }, hint);
+  const seed = readCount('--seed', values.seed, { from: 0, to: 999_999_999 });
   const known = listNames();
   const parts = new Map<string, string[]>();
   for (const positional of positionals) {
     const [name = '', part] = positional.split('/');
     if (!known.includes(name))
-      throw new UsageError(
+      throw new StackError(
         `No bench is called "${name}". There is: ${known.join(', ')}; --help says what they measure.`,
       );
     parts.set(name, [...(parts.get(name) ?? []), ...(part === undefined ? [] : [part])]);
@@ -203,24 +206,7 @@ function readArguments(args: string[]): Arguments {
   const isNamed = parts.size > 0;
   if (!isNamed) for (const name of known) parts.set(name, []);
   const choices = [...parts].map(([name, ofBench]) => ({ name, parts: ofBench }));
-  return { choices, isNamed, seed: Number(values.seed), isLong: values.long, help: values.help };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        seed: { type: 'string', default: '1' },
-        long: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new UsageError(`${problem}. There is --long, --seed N and --help.`, { cause: error });
-  }
+  return { choices, isNamed, seed, isLong: values.long, help: values.help };
 }
 
 /** On a terminal alone: in a file a line that is written over and over helps nobody. */
@@ -230,12 +216,4 @@ function progress(text: string): void {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 process.on('disconnect', () => process.exit(1));
-process.stdout.on('error', () => undefined);
-
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof UsageError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);

@@ -1,4 +1,5 @@
 import { constants, setPriority } from 'node:os';
+import { print, runCommand } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { ProgressLine } from '../faults/report/progressLine.ts';
 import type { Cell } from './cell.ts';
@@ -48,18 +49,4 @@ function chooseCells(names: readonly string[]): readonly Cell[] {
 
 const toSeconds = (durationMs: number): string => `${(durationMs / 1_000).toFixed(1)} s`;
 
-function print(text: string): number {
-  process.stdout.write(`${text}\n`);
-  return 0;
-}
-
-// A reader that leaves is no reason to leave a region half restarted.
-process.stdout.on('error', () => undefined);
-
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);

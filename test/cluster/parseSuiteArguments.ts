@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { StackError } from '@turnpike/local-stack/stackError';
+import { readArguments, readCount } from '@turnpike/local-stack/runCommand';
 
 export interface SuiteArguments {
   /** Names of cells; all where there is none. */
@@ -22,26 +21,13 @@ const LARGEST_SEED = 2 ** 32 - 1;
 
 /** Reads the arguments of `npm run cluster -- test`. Throws a `StackError` that says what to write instead on anything else. */
 export function parseSuiteArguments(args: string[]): SuiteArguments {
-  const { values, positionals } = parse(args);
-  const seed = /^\d{1,10}$/.test(values.seed) ? Number(values.seed) : Number.NaN;
-  if (!(seed <= LARGEST_SEED))
-    throw new StackError(`--seed is "${values.seed}", but it has to be a whole number from 0 to ${LARGEST_SEED}.`);
+  const options = {
+    seed: { type: 'string', default: '1' },
+    list: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  } as const;
+  const hint = 'There is --seed N, --list and --help.';
+  const { values, positionals } = readArguments({ args, allowPositionals: true, options }, hint);
+  const seed = readCount('--seed', values.seed, { from: 0, to: LARGEST_SEED });
   return { cells: positionals, seed, list: values.list, help: values.help };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        seed: { type: 'string', default: '1' },
-        list: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --seed N, --list and --help.`, { cause: error });
-  }
 }

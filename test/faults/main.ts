@@ -1,3 +1,4 @@
+import { print, runCommand } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import type { Cell } from './cell.ts';
 import { checkOutRelease } from './checkOutRelease.ts';
@@ -87,18 +88,4 @@ function untilToldToStop(): AbortSignal {
   return told.signal;
 }
 
-function print(text: string): number {
-  process.stdout.write(`${text}\n`);
-  return 0;
-}
-
-// A reader that leaves, such as `npm run faults | head`, is no reason to leave a stack behind.
-process.stdout.on('error', () => undefined);
-
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);

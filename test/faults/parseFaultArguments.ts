@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { StackError } from '@turnpike/local-stack/stackError';
+import { readArguments, readCount } from '@turnpike/local-stack/runCommand';
 
 export interface FaultArguments {
   patterns: string[];
@@ -34,31 +33,16 @@ const LARGEST_SEED = 2 ** 32 - 1;
 
 /** Reads the arguments of `npm run faults --`. Throws a `StackError` that says what to write instead on anything else. */
 export function parseFaultArguments(args: string[]): FaultArguments {
-  const { values, positionals } = parse(args);
-  const seed = /^\d{1,10}$/.test(values.seed) ? Number(values.seed) : Number.NaN;
-  if (!(seed <= LARGEST_SEED))
-    throw new StackError(`--seed is "${values.seed}", but it has to be a whole number from 0 to ${LARGEST_SEED}.`);
+  const options = {
+    full: { type: 'boolean', default: false },
+    seed: { type: 'string', default: '1' },
+    cluster: { type: 'boolean', default: false },
+    from: { type: 'string' },
+    list: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  } as const;
+  const hint = 'There is --full, --seed N, --cluster, --from REF, --list and --help.';
+  const { values, positionals } = readArguments({ args, allowPositionals: true, options }, hint);
+  const seed = readCount('--seed', values.seed, { from: 0, to: LARGEST_SEED });
   return { ...values, from: values.from, seed, patterns: positionals };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        full: { type: 'boolean', default: false },
-        seed: { type: 'string', default: '1' },
-        cluster: { type: 'boolean', default: false },
-        from: { type: 'string' },
-        list: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --full, --seed N, --cluster, --from REF, --list and --help.`, {
-      cause: error,
-    });
-  }
 }

@@ -1,3 +1,4 @@
+import { print, runCommand } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { ProgressLine } from '../faults/report/progressLine.ts';
 import { type CaseKind, type Draw, drawCase } from './cases/drawCase.ts';
@@ -73,18 +74,4 @@ function untilToldToStop(): Promise<never> {
   });
 }
 
-function print(text: string): number {
-  process.stdout.write(`${text}\n`);
-  return 0;
-}
-
-// A reader that leaves, such as `npm run fuzz | head`, is no reason to leave a stack behind.
-process.stdout.on('error', () => undefined);
-
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readArguments, readCount } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { CASE_KINDS, type CaseKind, type Draw } from './cases/drawCase.ts';
 
@@ -26,15 +26,23 @@ const DEFAULT_CASES = 200_000;
 
 /** Reads the arguments of `npm run fuzz --`. Throws a `StackError` that says what to write instead on anything else. */
 export function parseFuzzArguments(args: string[]): FuzzArguments {
-  const { of, cases, seed, replay, help } = parse(args);
+  const options = {
+    of: { type: 'string', default: 'all' },
+    cases: { type: 'string' },
+    seed: { type: 'string' },
+    replay: { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  } as const;
+  const hint = 'There is --of KIND, --cases N, --seed N, --replay CASE and --help.';
+  const { of, cases, seed, replay, help } = readArguments({ args, options }, hint).values;
   if (replay !== undefined && seed === undefined)
     throw new StackError('--replay needs the --seed that the case was found with.');
   return {
     help,
     of: parseKind(of),
-    cases: cases === undefined ? DEFAULT_CASES : parseCount('--cases', cases, { from: 1, to: LARGEST_COUNT }),
-    seed: seed === undefined ? drawSeed() : parseCount('--seed', seed, { from: 0, to: LARGEST_SEED }),
-    replay: replay === undefined ? undefined : parseCount('--replay', replay, { from: 0, to: LARGEST_COUNT }),
+    cases: cases === undefined ? DEFAULT_CASES : readCount('--cases', cases, { from: 1, to: LARGEST_COUNT }),
+    seed: seed === undefined ? drawSeed() : readCount('--seed', seed, { from: 0, to: LARGEST_SEED }),
+    replay: replay === undefined ? undefined : readCount('--replay', replay, { from: 0, to: LARGEST_COUNT }),
   };
 }
 
@@ -46,31 +54,3 @@ function parseKind(text: string): CaseKind {
 
 /** Draws a seed by chance. */
 export const drawSeed = (): number => Math.floor(Math.random() * LARGEST_SEED);
-
-function parseCount(name: string, text: string, { from, to }: { from: number; to: number }): number {
-  const count = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(count >= from && count <= to))
-    throw new StackError(`${name} is "${text}", but it has to be a whole number from ${from} to ${to}.`);
-  return count;
-}
-
-function parse(args: string[]) {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        of: { type: 'string', default: 'all' },
-        cases: { type: 'string' },
-        seed: { type: 'string' },
-        replay: { type: 'string' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-    return values;
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --of KIND, --cases N, --seed N, --replay CASE and --help.`, {
-      cause: error,
-    });
-  }
-}

@@ -1,11 +1,12 @@
 import { relative } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { print, runCommand } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { createBuilder } from './buildImages.ts';
 import { IMAGES } from './images.ts';
 
 /** Builds the images that the arguments name, all where there are none, and prints a line for each. */
-async function main(names: string[]): Promise<void> {
+async function main(names: string[]): Promise<number> {
   const known = IMAGES.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new StackError(`No image is called ${unknown}. There are: ${known.join(', ')}.`);
@@ -18,13 +19,7 @@ async function main(names: string[]): Promise<void> {
       `${relative(repositoryRoot, file).padEnd(44)} ${(size / 1e6).toFixed(0).padStart(4)} MB  ${digest.slice(0, 19)}  ${took}`,
     );
   }
+  return 0;
 }
 
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-main(process.argv.slice(2)).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-  process.exitCode = 1;
-});
+runCommand(() => main(process.argv.slice(2)));

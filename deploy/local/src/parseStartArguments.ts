@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { REGIONS, type Region } from '@turnpike/config/region';
 import { parseEngineUrl } from './engines/engineChoice.ts';
+import { readArguments } from './runCommand.ts';
 import { StackError } from './stackError.ts';
 
 export interface StartArguments {
@@ -36,7 +36,15 @@ Environment:
 
 /** Reads the arguments of `npm start --`. Throws a `StackError` that lists what there is on anything unknown. */
 export function parseStartArguments(args: string[]): StartArguments {
-  const { engine, regions: regionList, ...flags } = parse(args);
+  const options = {
+    regions: { type: 'string', default: 'us' },
+    kafka: { type: 'boolean', default: false },
+    s3: { type: 'boolean', default: false },
+    engine: { type: 'string', multiple: true, default: [] as string[] },
+    help: { type: 'boolean', short: 'h', default: false },
+  } as const;
+  const hint = 'The options are --regions, --kafka, --s3, --engine and --help.';
+  const { engine, regions: regionList, ...flags } = readArguments({ args, options }, hint).values;
   const [regions, engines] = [parseRegions(regionList), engine.map(parseEngineUrl)];
   if (engines.length > 0 && regions.length > 1)
     throw new StackError('--engine needs a single region, because no engine serves two: leave --regions out.');
@@ -50,27 +58,6 @@ function parseRegions(list: string): Region[] {
   if (unknown !== undefined) throw new StackError(`${form}; "${unknown.slice(0, 32)}" is no region.`);
   if (new Set(names).size < names.length) throw new StackError(`${form}; "${list.slice(0, 32)}" has one twice.`);
   return REGIONS.filter((region) => names.includes(region));
-}
-
-function parse(args: string[]): { regions: string; kafka: boolean; s3: boolean; engine: string[]; help: boolean } {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        regions: { type: 'string', default: 'us' },
-        kafka: { type: 'boolean', default: false },
-        s3: { type: 'boolean', default: false },
-        engine: { type: 'string', multiple: true, default: [] },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-    return values;
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. The options are --regions, --kafka, --s3, --engine and --help.`, {
-      cause: error,
-    });
-  }
 }
 
 const DEFAULT_PORT_BASE = 8080;

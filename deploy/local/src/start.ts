@@ -5,6 +5,7 @@ import { parsePortBase, parseStartArguments, START_USAGE } from './parseStartArg
 import { STOP_GRACE_MS, toPartEndText } from './process/startParts.ts';
 import { formatStack } from './report/formatStack.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
+import { print, runCommand } from './runCommand.ts';
 import { StackError } from './stackError.ts';
 import { startStack } from './startStack.ts';
 import { readObservation } from './toPartEnvironment.ts';
@@ -15,10 +16,7 @@ const ONE_CTRL_C_MS = 1_000;
 /** `npm start`: runs the whole gateway on this machine until it is told to stop. */
 async function main(): Promise<number> {
   const { regions, kafka, s3, engines, help } = parseStartArguments(process.argv.slice(2));
-  if (help) {
-    print(START_USAGE);
-    return 0;
-  }
+  if (help) return print(START_USAGE);
   const portBase = parsePortBase(process.env.PORT_BASE);
   const stateDir = join(repositoryRoot, '.turnpike', String(portBase));
   const told = untilToldToStop();
@@ -49,8 +47,7 @@ async function main(): Promise<number> {
   await told.stop;
   print(`\nStopping: waiting up to ${STOP_GRACE_MS / 1000} s for open streams; Ctrl-C again stops at once.`);
   await running.stop(told.hurry);
-  print('Stopped.');
-  return 0;
+  return print('Stopped.');
 }
 
 /**
@@ -84,18 +81,4 @@ function heading(text: string): string {
   return styleText('bold', text, { stream: process.stdout });
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-// A reader that leaves, such as `npm start | head`, is no reason to stop.
-process.stdout.on('error', () => undefined);
-
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    // An error other than a `StackError` is a mistake of the stack, so its trace is printed.
-    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
+import { runCommand } from './runCommand.ts';
 import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestServers.ts';
 import { ensureJars } from './tools/ensureJars.ts';
@@ -125,10 +126,4 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);
