@@ -15,24 +15,26 @@ const MODELS = {
   transcript: 'whisper-large-v3',
 };
 const QUICK = { renderBaseMs: 20, msPerStep: 0, msPerFrame: 0, msPerAudioSecond: 0 };
-const ROUNDS = 8;
+const ROUNDS = 4;
+/** Lists of queued jobs that one key asks for in its flood, 45 a second. */
+const LISTS = 200;
 
 afterEach(() => orderMediaBackends(stack, 'config', { body: QUICK }));
 
 type Call = () => Promise<Response>;
 
 /** Statuses of calls one after the other, and the middle of their times. */
-async function callOn(call: Call, rounds = ROUNDS): Promise<{ statuses: number[]; p50Ms: number }> {
+async function callOn(call: Call): Promise<{ statuses: number[]; p50Ms: number }> {
   const statuses: number[] = [];
   const times: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     const startedAt = performance.now();
     const answer = await call();
     await answer.arrayBuffer();
     statuses.push(answer.status);
     times.push(performance.now() - startedAt);
   }
-  return { statuses, p50Ms: times.sort((a, b) => a - b)[rounds / 2] ?? 0 };
+  return { statuses, p50Ms: times.sort((a, b) => a - b)[ROUNDS / 2] ?? 0 };
 }
 const ALL_SERVED = Array.from({ length: ROUNDS }, () => 200);
 
@@ -82,12 +84,12 @@ describe('media', () => {
     const attacker = await makeAccount(stack, {
       workspaceId: await stack.operator.makeWorkspace({ creditUsd: '0.0001' }),
     });
-    const quiet = await callOn(() => upload(other, tone));
+    expect((await upload(other, tone)).status).toBe(200);
     const { done, statuses } = await beside(
       Array.from({ length: 4 }, () => () => upload(attacker, bytes)),
       () => callOn(() => upload(other, tone)),
     );
-    expect([quiet.statuses, done.statuses]).toEqual([ALL_SERVED, ALL_SERVED]);
+    expect(done.statuses).toEqual(ALL_SERVED);
     expect(statuses.filter((status) => ![402, 422, 429, 503].includes(status))).toEqual([]);
     expect(statuses.length).toBeGreaterThan(0);
   });
@@ -96,7 +98,7 @@ describe('media', () => {
     const [hoarder, other] = [await makeAccount(stack), await makeAccount(stack)];
     await orderMediaBackends(stack, 'config', { model: MODELS.image, body: { renderBaseMs: 2_000 } });
     const picture = () => other.post('/images/generations', aPicture());
-    const quiet = await callOn(picture, 4);
+    expect((await picture()).status).toBe(200);
     const queued: Promise<Response>[] = [];
     for (let job = 0; job < 130; job += 1) queued.push(hoarder.post('/images/generations', aPicture({ async: true })));
     const made = await Promise.all(queued);
@@ -105,13 +107,13 @@ describe('media', () => {
       const { status } = await hoarder.post('/images/generations', aPicture());
       return status === 503;
     });
-    const victim = await callOn(picture, 4);
-    expect([quiet.statuses, victim.statuses]).toEqual([ALL_SERVED.slice(4), ALL_SERVED.slice(4)]);
+    expect((await callOn(picture)).statuses).toEqual(ALL_SERVED);
     const bodies = await Promise.all(made.map((answer) => answer.json() as Promise<{ id?: string; error?: unknown }>));
     const refused = bodies.filter((_body, nth) => made[nth]?.status === 429);
     expect(refused.length).toBeGreaterThan(0);
     for (const body of refused) expect(body).toMatchObject({ error: 'rate_limit_exceeded' });
-    for (const { id } of bodies) if (id) await send(hoarder, `/images/jobs/${id}`, { method: 'DELETE' });
+    const ids = bodies.flatMap(({ id }) => id ?? []);
+    await Promise.all(ids.map((id) => send(hoarder, `/images/jobs/${id}`, { method: 'DELETE' })));
   });
 
   it('lists of queued clips keep no other key’s jobs waiting', async () => {
@@ -138,7 +140,7 @@ describe('media', () => {
       );
     }, 1_000 / 45);
     const victim = await callOn(look);
-    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    await until('the flood to have been sent', () => lists.length >= LISTS);
     clearInterval(timer);
     const after = await callOn(look);
     expect(new Set(await Promise.all(lists))).toEqual(new Set([200, 429]));
@@ -146,20 +148,20 @@ describe('media', () => {
     const page = (await (await send(lister, '/videos?limit=100')).json()) as {
       data: { id: string }[];
     };
-    for (const { id } of page.data) await send(lister, `/videos/${id}`, { method: 'DELETE' });
+    await Promise.all(page.data.map(({ id }) => send(lister, `/videos/${id}`, { method: 'DELETE' })));
   });
 
   it('speech of one key leaves other keys’ speech its part of the replicas', async () => {
     const [hoarder, other] = [await makeAccount(stack), await makeAccount(stack)];
-    await orderMediaBackends(stack, 'config', { model: MODELS.speech, body: { renderBaseMs: 1_000 } });
+    await orderMediaBackends(stack, 'config', { model: MODELS.speech, body: { renderBaseMs: 500 } });
     const say = ({ post }: Account) =>
       post('/audio/speech', { model: MODELS.speech, input: 'Hi.', voice: 'af_heart', response_format: 'pcm' });
-    const quiet = await callOn(() => say(other), 4);
+    const quiet = await callOn(() => say(other));
     const { done, statuses } = await beside(
       Array.from({ length: 40 }, () => () => say(hoarder)),
-      () => callOn(() => say(other), 4),
+      () => callOn(() => say(other)),
     );
-    expect([quiet.statuses, done.statuses]).toEqual([ALL_SERVED.slice(4), ALL_SERVED.slice(4)]);
+    expect([quiet.statuses, done.statuses]).toEqual([ALL_SERVED, ALL_SERVED]);
     // Forty renders were before each of them, twenty on a replica.
     expect(done.p50Ms).toBeLessThan(5 * quiet.p50Ms);
     expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
