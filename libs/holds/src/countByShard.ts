@@ -60,15 +60,23 @@ export function countByShard(
   async function absorbCalls(questions: Question[]) {
     const byShard = Map.groupBy(questions, ({ workspaceId }) => shards.of(workspaceId));
     const asked = await Promise.allSettled([...byShard].map(([shard, some]) => absorbIn(shard, some)));
-    const failed = asked.find((one) => one.status === 'rejected');
-    // Other shards may have been waited for meanwhile.
-    const recorded = asked.flatMap((one) => (one.status === 'fulfilled' && one.value.isInForce() ? [one.value] : []));
-    if (failed && recorded.length === 0) throw failed.reason;
-    return {
-      final: new Set(recorded.flatMap(({ final }) => [...final])),
-      unknown: new Set(recorded.flatMap(({ unknown }) => [...unknown])),
-      deadLetters: new Set(recorded.flatMap(({ deadLetters }) => [...deadLetters])),
-    };
+    const [final, unknown, deadLetters] = [new Set<string>(), new Set<string>(), new Set<string>()];
+    let failed: PromiseRejectedResult | undefined;
+    let isAnyInForce = false;
+    for (const one of asked) {
+      if (one.status === 'rejected') {
+        failed ??= one;
+        continue;
+      }
+      // Other shards may have been waited for meanwhile.
+      if (!one.value.isInForce()) continue;
+      isAnyInForce = true;
+      for (const callId of one.value.final) final.add(callId);
+      for (const callId of one.value.unknown) unknown.add(callId);
+      for (const callId of one.value.deadLetters) deadLetters.add(callId);
+    }
+    if (failed && !isAnyInForce) throw failed.reason;
+    return { final, unknown, deadLetters };
   }
 
   return {

@@ -55,7 +55,8 @@ export class Holds {
     for (const ended of left.calls) pending.end(ended);
     this.#unserved = new ReleaseQueue({ release: this.#releaseOnce, onGiveUp: () => {}, leaseMs, log });
     this.#following = shards.attend((shard) => {
-      const putBack: ShardHolds['putBackAll'] = (session) => this.#holdsIn(shard).putBackAll(session);
+      const holds = this.#byShard.get(shard) ?? this.#openIn(shard);
+      const putBack: ShardHolds['putBackAll'] = (session) => holds.putBackAll(session);
       return followRedis({ shard, owner, leaseMs, layout: LAYOUT, reports, putBack, log });
     });
     const standingOf = (workspaceId: string) => shards.of(workspaceId)?.standing;
@@ -63,8 +64,7 @@ export class Holds {
     for (const ended of left.calls) this.#recorder.add(ended);
     for (const { id, json } of left.unreadable) this.#recorder.addUnreadable(id, json);
     this.#sweeping = shards.attend((shard) => sweepCalls({ shard, absorber, eventLog, metrics, log, leaseMs }));
-    const shardOf = (workspaceId: string) => this.#shardOf(workspaceId);
-    this.#settler = new Settler({ shardOf, spool, recorder: this.#recorder, pending, log });
+    this.#settler = new Settler({ shardOf: this.#shardOf, spool, recorder: this.#recorder, pending, log });
   }
 
   /** Takes the hold, or says which limit it does not fit into. What is taken is put back with all others until the call is settled. */
@@ -116,14 +116,12 @@ export class Holds {
     await this.#following.close();
   }
 
-  #shardOf(workspaceId: string): ShardHolds | undefined {
+  readonly #shardOf = (workspaceId: string): ShardHolds | undefined => {
     const shard = this.#parts.shards.of(workspaceId);
-    return shard && this.#holdsIn(shard);
-  }
+    return shard && (this.#byShard.get(shard) ?? this.#openIn(shard));
+  };
 
-  #holdsIn(shard: Shard): ShardHolds {
-    const known = this.#byShard.get(shard);
-    if (known) return known;
+  #openIn(shard: Shard): ShardHolds {
     const { shards, owner, leaseMs, pending, absorber, log } = this.#parts;
     const pendingHere = pendingOf(pending, (workspaceId) => shards.of(workspaceId) === shard);
     const release = this.#releaseOnce;

@@ -220,8 +220,11 @@ export function createAbsorber({
         return sums;
       }),
     );
-    const failed = taken.find((one) => one.status === 'rejected');
-    const done = taken.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const done: Answer['workspaces'] = [];
+    let failed: PromiseRejectedResult | undefined;
+    for (const one of taken)
+      if (one.status === 'fulfilled') done.push(one.value);
+      else failed ??= one;
     if (failed && done.length === 0) throw failed.reason;
     return done;
   }

@@ -3,7 +3,7 @@ import type { EventLogProducer, EventRecord } from '@turnpike/event-log/eventLog
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { backoffMs, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Absorber } from '../balances/absorb.ts';
+import type { Absorber, Question } from '../balances/absorb.ts';
 import type { StandingOf } from '../redis/standing.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { EndedCall, PendingCalls } from './pendingCalls.ts';
@@ -71,7 +71,8 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
     const some = unsent.slice(0, MAX_BATCH);
     const unnamed = unreadable.slice(0, MAX_BATCH);
     // All events of a key go to one partition.
-    const records: EventRecord[] = some.map(({ ended: { event, json } }) => ({ key: event.keyId, value: json }));
+    const records: EventRecord[] = [];
+    for (const { ended } of some) records.push({ key: ended.event.keyId, value: ended.json });
     for (const { json } of unnamed) records.push({ key: UNREADABLE_KEY, value: json });
     if (records.length === 0) return;
     await eventLog.append(usageRecorded.topic, records);
@@ -147,16 +148,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
     const most = mostQuestions;
     // Halves the next round, unless this one succeeds.
     mostQuestions = Math.ceil(questions / 2);
-    const { final, unknown, deadLetters } = await absorber.absorbCalls(
-      [...byWorkspace].map(([workspaceId, some]) => ({
-        workspaceId,
-        callIds: some.map(({ ended }) => ended.event.callId),
-        calledKeyIds: [...new Set(some.map(({ ended }) => ended.event.keyId))],
-        unknownAs: new Map(
-          some.flatMap(({ ended: { event } }) => (event.status === 'unknown' ? [[event.callId, 'ended']] : [])),
-        ),
-      })),
-    );
+    const { final, unknown, deadLetters } = await absorber.absorbCalls(Array.from(byWorkspace, toQuestion));
     mostQuestions = Math.min(2 * most, MAX_QUESTIONS);
     for (const some of byWorkspace.values())
       for (const progress of some) {
@@ -216,4 +208,18 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
       await Promise.all([sending.close(), asking.close()]);
     },
   };
+}
+
+/** Returns the question to the ledger about some ended calls of a workspace. */
+function toQuestion([workspaceId, calls]: [string, Progress[]]): Question {
+  const callIds: string[] = [];
+  const calledKeyIds = new Set<string>();
+  const unknownAs = new Map<string, string>();
+  for (const { ended } of calls) {
+    const { callId, keyId, status } = ended.event;
+    callIds.push(callId);
+    calledKeyIds.add(keyId);
+    if (status === 'unknown') unknownAs.set(callId, 'ended');
+  }
+  return { workspaceId, callIds, calledKeyIds: [...calledKeyIds], unknownAs };
 }

@@ -47,8 +47,6 @@ export type Admission =
 
 /** An outcome, and what is known with it (`admit.lua`). */
 type Answer = (string | number)[];
-const isAnswer = (answer: unknown): answer is Answer =>
-  Array.isArray(answer) && answer.every((word) => typeof word === 'string' || typeof word === 'number');
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
 export const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
@@ -85,20 +83,22 @@ export function admitArguments(
 
 /** Reads the answer of `admit.lua`, by hand: a schema would take this process as long as the script takes Redis. */
 export function readAdmission(answer: unknown, request: AdmitRequest, session: string): Admission {
-  if (!isAnswer(answer)) throw new Error('admit.lua answered in other words');
+  if (!Array.isArray(answer)) throw new Error('admit.lua answered in other words');
+  for (const word of answer)
+    if (typeof word !== 'string' && typeof word !== 'number') throw new Error('admit.lua answered in other words');
+  const words: Answer = answer;
+  const [outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, ...rest] = words;
+  const [retryAfterMs, keySpentNanoUsd = 0, keyHeldNanoUsd = 0, availableNanoUsd = 0] = rest;
   const { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson } = request;
   const { keyId, rpm, tpm } = key;
-  const [outcome, , limiter] = answer;
-  const number = (at: number): number => Number(answer[at]);
-  const amount = (at: number): NanoUsd => BigInt(answer[at] ?? 0);
-  const readRateLimit = (): RateLimitState => ({
+  const rateLimit: RateLimitState = {
     limitRequests: rpm,
-    remainingRequests: number(3),
-    resetRequestsMs: number(4),
+    remainingRequests: Number(remainingRequests),
+    resetRequestsMs: Number(resetRequestsMs),
     limitTokens: tpm,
-    remainingTokens: number(5),
-    resetTokensMs: number(6),
-  });
+    remainingTokens: Number(remainingTokens),
+    resetTokensMs: Number(resetTokensMs),
+  };
   switch (outcome) {
     case 'admitted':
       return {
@@ -108,33 +108,33 @@ export function readAdmission(answer: unknown, request: AdmitRequest, session: s
           workspaceId: key.workspace.workspaceId,
           keyId,
           holdNanoUsd,
-          admittedAtMs: number(1),
+          admittedAtMs: Number(nowMs),
           session,
           estimatedPromptTokens,
           rpm,
           tpm,
           unknownEventJson,
         },
-        rateLimit: readRateLimit(),
+        rateLimit,
       };
     case 'rate_limited':
       return {
         outcome,
         limiter: limiter === 'tokens' ? 'tokens' : 'requests',
-        retryAfterMs: number(7),
-        rateLimit: readRateLimit(),
+        retryAfterMs: Number(retryAfterMs),
+        rateLimit,
       };
     case 'insufficient':
       return {
         outcome,
         limiter: limiter as BalanceLimiter,
-        keySpentNanoUsd: amount(8),
-        keyHeldNanoUsd: amount(9),
-        availableNanoUsd: amount(10),
-        rateLimit: readRateLimit(),
+        keySpentNanoUsd: BigInt(keySpentNanoUsd),
+        keyHeldNanoUsd: BigInt(keyHeldNanoUsd),
+        availableNanoUsd: BigInt(availableNanoUsd),
+        rateLimit,
       };
     case 'stale_key':
-      return { outcome, generation: number(3) };
+      return { outcome, generation: Number(words[3]) };
     case 'not_loaded':
     case 'closed':
     case 'not_billable':
@@ -144,4 +144,48 @@ export function readAdmission(answer: unknown, request: AdmitRequest, session: s
     default:
       throw new Error(`admit.lua answered ${outcome}`);
   }
+}
+
+type Refusal = Extract<Admission, { outcome: 'rate_limited' }>;
+
+/** Life of a refusal. A request that is given back meanwhile, or a newer record of the key, counts so much later at most. */
+const AGAIN_MS = 100;
+/** Beyond that all are forgotten: each key asks once more. */
+const MOST_KEYS = 10_000;
+
+/**
+ * The refusals that Redis gave keys without requests or tokens left in the minute. Each is repeated for 100 ms, and
+ * never past the instant at which the key may retry. A client that does not wait therefore costs Redis next to nothing.
+ */
+export class Refusals {
+  readonly #known = new Map<string, { refusal: Refusal; generation: number; askedAt: number }>();
+
+  /** Returns the refusal of a key with the time until its limits end now; undefined where Redis is to be asked. */
+  repeat({ keyId, generation }: KeyRecord): Refusal | undefined {
+    const known = this.#known.get(keyId);
+    if (!known) return undefined;
+    const ms = performance.now() - known.askedAt;
+    const { refusal } = known;
+    if (known.generation === generation && ms < Math.min(AGAIN_MS, refusal.retryAfterMs)) return after(ms, refusal);
+    this.#known.delete(keyId);
+    return undefined;
+  }
+
+  /** Keeps what Redis answered for a key when it was asked at `askedAt`. */
+  add({ keyId, generation }: KeyRecord, refusal: Refusal, askedAt: number): void {
+    if (this.#known.size >= MOST_KEYS) this.#known.clear();
+    this.#known.set(keyId, { refusal, generation, askedAt });
+  }
+}
+
+/** A refusal so much later: its end is nearer. A request or some tokens that came back meanwhile are left out. */
+function after(ms: number, { rateLimit, retryAfterMs, ...refusal }: Refusal): Refusal {
+  const later = (wholeMs: number): number => Math.max(Math.ceil(wholeMs - ms), 0);
+  const { resetRequestsMs, resetTokensMs } = rateLimit;
+  return {
+    ...refusal,
+    isToldAgain: true,
+    retryAfterMs: later(retryAfterMs),
+    rateLimit: { ...rateLimit, resetRequestsMs: later(resetRequestsMs), resetTokensMs: later(resetTokensMs) },
+  };
 }

@@ -60,14 +60,19 @@ const MAX_ROUNDS = 4;
  * `GateFault`. A refused call has consumed nothing.
  */
 export async function admitInRounds(dependencies: GateDependencies, call: CallToAdmit): Promise<GateDecision> {
-  const { absorber, authenticator, standingOf } = dependencies;
+  const { holds, absorber, authenticator, standingOf, metrics } = dependencies;
   let { key, wanted } = call;
   if (!standingOf(key.workspace.workspaceId)?.isOpen) throw refuse({ kind: 'admission_unavailable' });
   /** The generation in force before auth was asked last. */
   let seen: number | undefined;
 
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const admission = await decide(dependencies, { callId: call.callId, key, ...wanted });
+    const askedAt = performance.now();
+    const admission = await holds.admit({ callId: call.callId, key, ...wanted }).catch((error: unknown) => {
+      throw refuse({ kind: 'admission_unavailable' }, error);
+    });
+    const isToldAgain = admission.outcome === 'rate_limited' && admission.isToldAgain;
+    if (!isToldAgain) metrics.admitted((performance.now() - askedAt) / 1_000);
     switch (admission.outcome) {
       case 'admitted':
         return { outcome: 'admitted', hold: admission.hold, rateLimit: admission.rateLimit };
@@ -134,18 +139,6 @@ async function followSetBack(
   if (outcome !== 'kept_out') return;
   log.error(about, 'ALERT auth lets in a key that was revoked or blocked: its database was set back; do that again');
   throw refuse({ kind: 'admission_unavailable' });
-}
-
-async function decide({ holds, metrics }: GateDependencies, request: AdmitRequest): Promise<Admission> {
-  const askedAt = performance.now();
-  try {
-    const admission = await holds.admit(request);
-    const isToldAgain = admission.outcome === 'rate_limited' && admission.isToldAgain;
-    if (!isToldAgain) metrics.admitted((performance.now() - askedAt) / 1_000);
-    return admission;
-  } catch (error) {
-    throw refuse({ kind: 'admission_unavailable' }, error);
-  }
 }
 
 /** Whether newer credits have come from the ledger. */

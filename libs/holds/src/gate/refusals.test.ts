@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
-import type { Admission } from './admit.ts';
-import { Refusals } from './refusals.ts';
+import { type Admission, Refusals } from './admit.ts';
 
 const REFUSED: Extract<Admission, { outcome: 'rate_limited' }> = {
   outcome: 'rate_limited',

@@ -4,16 +4,14 @@ export const SLOTS = 16_384;
 /** A character that is more than one byte of UTF-8. */
 const NO_ASCII = /[^\0-\x7f]/;
 
-/** The slot that a cluster has a key in: of its hash tag, where it has one. */
-export const hashSlotOf = (key: string): number => crc16(hashedOf(key)) % SLOTS;
-
 /**
- * Returns the hash tag: the text between the first brace and the next closing one, or the whole key if that is empty.
+ * Returns the slot that a cluster has a key in: the slot of its hash tag, the text between the first brace and the next closing one, or
+ * of the whole key if that is empty.
  */
-function hashedOf(key: string): string {
+export function hashSlotOf(key: string): number {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open);
-  return close > open + 1 ? key.slice(open + 1, close) : key;
+  return crc16(close > open + 1 ? key.slice(open + 1, close) : key) % SLOTS;
 }
 
 /** CRC-16 of the polynomial 0x1021 that begins at 0 (XMODEM), of a text as UTF-8. Several times a call, so ASCII is read as it is. */
