@@ -54,7 +54,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   app.enable('strict routing');
 
   /** Routes whose path has no parameters, by method and path as most ask for them. Express tries one route after the other. */
-  const exactRoutes = new Map<string, RequestHandler[]>();
+  const exactRoutes = new Map<string, Route>();
   const methodsByPath = new Map<string, string[]>();
   for (const { method, path, guard, handler } of routes) {
     if (typeof guard !== 'function') throw new Error(`route ${method.toUpperCase()} ${path} names no guard`);
@@ -66,9 +66,8 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
       enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
       next();
     };
-    const handlers = [enter, admit(guard), handler];
-    if (/^[\w/.-]+$/.test(path)) exactRoutes.set(route, handlers);
-    app[method](path, handlers);
+    if (/^[\w/.-]+$/.test(path)) exactRoutes.set(route, { method, path, guard, handler });
+    app[method](path, [enter, admit(guard), handler]);
   }
   for (const [path, methods] of methodsByPath) {
     const allow = methods.map((method) => method.toUpperCase()).join(', ');
@@ -98,10 +97,18 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   };
   app.use(onError);
 
-  /** Passes a request through handlers as express does. */
-  function pass([handler, ...rest]: RequestHandler[], req: Request, res: Response): void {
-    const next: NextFunction = (error?: unknown) => (error ? onError(error, req, res, next) : pass(rest, req, res));
-    if (handler) Promise.try(handler, req, res, next).catch(next);
+  /** Passes a request through the guard of its route to the handler, as express does. */
+  async function pass(route: string, { guard, handler }: Route, [req, res]: [Request, Response]): Promise<void> {
+    const next: NextFunction = (error?: unknown) => {
+      if (error) onError(error, req, res, next);
+    };
+    try {
+      enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
+      res.locals.principal = await guard(req);
+      await handler(req, res, next);
+    } catch (error) {
+      onError(error, req, res, next);
+    }
   }
 
   return (req, res) => {
@@ -110,8 +117,9 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     res.setHeader(REQUEST_ID_HEADER, typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : newUuidV7());
     observeRequest(res, metrics);
     const [path = ''] = req.url?.split('?', 1) ?? [];
-    const handlers = exactRoutes.get(`${req.method} ${path}`);
-    if (handlers) pass(handlers, ...toExpress(app, req, res));
+    const route = `${req.method} ${path}`;
+    const exact = exactRoutes.get(route);
+    if (exact) void pass(route, exact, toExpress(app, req, res));
     else app(req, res);
   };
 }

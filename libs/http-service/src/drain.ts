@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { connectionsOf } from './connections.ts';
+import { connectionsOf } from './connection.ts';
 
 /** How often a draining listener looks for connections that nobody uses any more. */
 const SWEEP_MS = 100;

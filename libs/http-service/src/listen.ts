@@ -1,7 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { WireError } from '@turnpike/public-api/wireError';
-import { toMalformedRequest } from './connection.ts';
-import { serveInTurn } from './connections.ts';
+import { serveInTurn, toMalformedRequest } from './connection.ts';
 
 /**
  * How long callers are told that they may keep an idle connection. Shorter than a draining listener waits, so that nobody's
