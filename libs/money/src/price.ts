@@ -61,21 +61,25 @@ export function computeWorstCase(
   prices: TextPrices,
 ): NanoUsd {
   const promptPrice = prices.prompt > prices.inputCacheRead ? prices.prompt : prices.inputCacheRead;
-  const costOf = (promptTokens: number, outputTokens: number): AttoUsd =>
-    totalOf(
-      { promptTokens, cachedPromptTokens: 0, completionTokens: outputTokens, images: bounds.images },
-      { ...prices, prompt: promptPrice },
-    );
+  const { promptTokens, outputTokens, windowTokens, images } = bounds;
+  const dearPrices = { ...prices, prompt: promptPrice };
   // A linear price over P ≤ prompt, C ≤ output, P + C ≤ window is largest at a corner: fill the dearer side first.
-  const { promptTokens, outputTokens, windowTokens } = bounds;
-  const fill = (first: number, rest: number): [number, number] => {
-    const filled = Math.min(first, windowTokens);
-    return [filled, Math.min(rest, windowTokens - filled)];
+  const most = {
+    promptTokens: Math.min(promptTokens, windowTokens),
+    outputTokens: Math.min(outputTokens, windowTokens),
   };
-  const [promptFirst, outputRest] = fill(promptTokens, outputTokens);
-  const [outputFirst, promptRest] = fill(outputTokens, promptTokens);
-  const a = costOf(promptFirst, outputRest);
-  const b = costOf(promptRest, outputFirst);
+  const rest = {
+    promptTokens: Math.min(promptTokens, windowTokens - most.outputTokens),
+    outputTokens: Math.min(outputTokens, windowTokens - most.promptTokens),
+  };
+  const a = totalOf(
+    { promptTokens: most.promptTokens, cachedPromptTokens: 0, completionTokens: rest.outputTokens, images },
+    dearPrices,
+  );
+  const b = totalOf(
+    { promptTokens: rest.promptTokens, cachedPromptTokens: 0, completionTokens: most.outputTokens, images },
+    dearPrices,
+  );
   const largest = a > b ? a : b;
   return (largest + ATTO_PER_NANO - 1n) / ATTO_PER_NANO;
 }

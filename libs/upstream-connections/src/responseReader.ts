@@ -206,7 +206,8 @@ export class ResponseReader {
         return;
       case 'sizeEnd':
         if (byte !== LF) throw new MalformedResponseError('a CR within a line');
-        this.#beginChunk();
+        this.#step = this.#left === 0 ? 'trailers' : 'chunk';
+        if (this.#left === 0) this.#begun = LINE_END;
         return;
       case 'chunkEnd':
         if (byte !== CR) throw new MalformedResponseError('a chunk longer than its size');
@@ -214,7 +215,10 @@ export class ResponseReader {
         return;
       default:
         if (byte !== LF) throw new MalformedResponseError('a chunk longer than its size');
-        this.#expectSize();
+        this.#step = 'size';
+        this.#left = 0;
+        this.#digits = 0;
+        this.#ignoredBytes = 0;
     }
   }
 
@@ -228,18 +232,6 @@ export class ResponseReader {
     } else {
       throw new MalformedResponseError('no size of a chunk');
     }
-  }
-
-  #beginChunk(): void {
-    this.#step = this.#left === 0 ? 'trailers' : 'chunk';
-    if (this.#left === 0) this.#begun = LINE_END;
-  }
-
-  #expectSize(): void {
-    this.#step = 'size';
-    this.#left = 0;
-    this.#digits = 0;
-    this.#ignoredBytes = 0;
   }
 
   /** Trailers mean nothing here. */

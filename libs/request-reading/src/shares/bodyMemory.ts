@@ -88,7 +88,6 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
       let isClosed = false;
       let upload: Upload | undefined;
       let endUpload: (() => void) | undefined;
-      const fitsNow = (bytes: number): boolean => fits((takenByKey.get(keyId) ?? 0) + bytes, taken + bytes);
       const close = (): void => {
         isClosed = true;
         endUpload?.();
@@ -100,7 +99,7 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
           return own;
         },
         take(bytes) {
-          while (!isClosed && !fitsNow(bytes)) {
+          while (!isClosed && !fits((takenByKey.get(keyId) ?? 0) + bytes, taken + bytes)) {
             const still = findStill(keyId, bytes);
             if (!still) return false;
             still.takeBack();
