@@ -139,10 +139,13 @@ class Exchange implements EngineExchange, AnswerListener {
       return;
     }
     this.#connection = connection;
-    const length = body.reduce((sum, piece) => sum + piece.length, 0);
+    let length = 0;
+    for (const piece of body) length += piece.length;
+    const { origin } = this.#engine;
     const lines = [
       `POST ${path} HTTP/1.1`,
-      `host: ${hostOf(this.#engine.origin)}`,
+      // An origin has neither a path nor a user.
+      `host: ${origin.slice(origin.indexOf('//') + 2)}`,
       'connection: keep-alive',
       'content-type: application/json',
       'accept: text/event-stream, application/json',
@@ -183,9 +186,6 @@ class Exchange implements EngineExchange, AnswerListener {
     return true;
   }
 }
-
-/** Of an origin, which has neither a path nor a user. */
-const hostOf = (origin: string): string => origin.slice(origin.indexOf('//') + 2);
 
 /** Names and values take turns. */
 function contentTypeOf(headers: readonly string[]): string {

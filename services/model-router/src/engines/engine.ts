@@ -40,7 +40,7 @@ export interface EngineOptions {
   nowMs: () => number;
   random: () => number;
   /** Whether an operator holds it back now. */
-  isCordoned: () => boolean;
+  isCordoned: (engineId: string) => boolean;
   room: RoomLimits;
   dialect: Dialect;
   /** Called when it serves something else than before. */
@@ -75,7 +75,7 @@ export class Engine {
   #served: ServedModels = { names: [], windowTokens: undefined };
   #lastState: EngineState = 'starting';
   #stateSince = new Date();
-  readonly #isCordoned: () => boolean;
+  readonly #isCordoned: (engineId: string) => boolean;
   readonly #onServes: (() => void) | undefined;
 
   constructor(listed: ListedEngine, { nowMs, random, isCordoned, room, dialect, onServes }: EngineOptions) {
@@ -125,7 +125,7 @@ export class Engine {
   }
 
   get isDraining(): boolean {
-    return !this.isListed || this.#isCordoned() || this.listed.isDraining;
+    return !this.isListed || this.#isCordoned(this.id) || this.listed.isDraining;
   }
 
   /** Whether it takes new calls. */

@@ -77,11 +77,13 @@ export class EngineLoad {
   isSlow = false;
   /** When it may be tried again while it is slow; never while a trial is under way. */
   nextTrialAtMs = Number.NEGATIVE_INFINITY;
+  /** Calls under way. This and the next two counts are changed here alone. */
+  calls = 0;
+  /** Calls of which the engine has begun to answer, ever. */
+  begun = 0;
+  /** Tokens of prompts and answers of all calls under way, which keep their part of the engine's cache until the end. */
+  heldTokens = 0;
   readonly #nowMs: () => number;
-  #calls = 0;
-  #begun = 0;
-  /** Of all calls under way: tokens of prompts and answers, which keep their part of the cache until the end. */
-  #heldTokens = 0;
   #answerTokens = 0;
   /** Of prompts that are still to be computed. */
   #queuedTokens = 0;
@@ -104,20 +106,6 @@ export class EngineLoad {
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
-  }
-
-  get calls(): number {
-    return this.#calls;
-  }
-
-  /** Calls of which the engine has begun to answer, ever. */
-  get begun(): number {
-    return this.#begun;
-  }
-
-  /** Tokens that calls under way keep in the engine's cache. */
-  get heldTokens(): number {
-    return this.#heldTokens;
   }
 
   /** Tokens of this router's prompts that are still to be computed. */
@@ -222,10 +210,10 @@ export class EngineLoad {
     const tokensAhead = this.queuedTokens + this.#othersQueuedTokens + uncachedTokens;
     if (isStream) this.#awaited.set(number, { atMs: sentAtMs, tokensAhead });
     else this.#wholePrompts.set(number, { atMs: sentAtMs, tokens: uncachedTokens });
-    this.#calls += 1;
+    this.calls += 1;
     this.#queuedTokens += uncachedTokens;
     this.#answerTokens += outputTokens;
-    this.#heldTokens += uncachedTokens + outputTokens;
+    this.heldTokens += uncachedTokens + outputTokens;
     const own = this.#keys.get(keyId) ?? new KeyLoad();
     this.#keys.set(keyId, own);
     const generation = own.take(uncachedTokens + outputTokens, uncachedTokens + maxOutputTokens);
@@ -247,9 +235,9 @@ export class EngineLoad {
     this.#computed(call);
     const { keyId, own, generation, uncachedTokens, outputTokens, maxOutputTokens, firstEventAtMs } = call;
     const tokens = uncachedTokens + outputTokens;
-    this.#calls -= 1;
+    this.calls -= 1;
     this.#answerTokens -= outputTokens;
-    this.#heldTokens -= tokens;
+    this.heldTokens -= tokens;
     own.giveBack({ tokens, maxTokens: uncachedTokens + maxOutputTokens, generation }, this.#nowMs());
     if (own.calls === 0) this.#keys.delete(keyId);
     const counted = result.kind === 'answered' ? result.counted : undefined;
@@ -262,7 +250,7 @@ export class EngineLoad {
 
   #computed({ number, isStream, uncachedTokens }: LoadedCall): void {
     if (!this.#unread.delete(number)) return;
-    this.#begun += 1;
+    this.begun += 1;
     if (isStream ? this.#awaited.delete(number) : this.#wholePrompts.delete(number))
       this.#queuedTokens -= uncachedTokens;
   }
@@ -284,9 +272,11 @@ export class EngineLoad {
 
 /** What one key has under way on one engine, and whether others could soon have it. */
 export class KeyLoad {
-  #calls = 0;
-  #tokens = 0;
-  #maxTokens = 0;
+  /** This and the next two counts are changed here alone. */
+  calls = 0;
+  tokens = 0;
+  /** Tokens that its calls may come to. */
+  maxTokens = 0;
   /** Calls that were under way when the generation began are of an earlier one. */
   #generation = 0;
   #sinceMs = Number.NEGATIVE_INFINITY;
@@ -295,24 +285,11 @@ export class KeyLoad {
   /** Calls of the generation before, if half of them ended soon. */
   #quickCalls = 0;
 
-  get calls(): number {
-    return this.#calls;
-  }
-
-  get tokens(): number {
-    return this.#tokens;
-  }
-
-  /** Tokens that its calls may come to. */
-  get maxTokens(): number {
-    return this.#maxTokens;
-  }
-
   /** Counts a call, by its expected tokens and by its most. Returns the generation that it belongs to. */
   take(tokens: number, maxTokens: number): number {
-    this.#calls += 1;
-    this.#tokens += tokens;
-    this.#maxTokens += maxTokens;
+    this.calls += 1;
+    this.tokens += tokens;
+    this.maxTokens += maxTokens;
     return this.#generation;
   }
 
@@ -321,9 +298,9 @@ export class KeyLoad {
     { tokens, maxTokens, generation }: { tokens: number; maxTokens: number; generation: number },
     nowMs: number,
   ): void {
-    this.#calls -= 1;
-    this.#tokens -= tokens;
-    this.#maxTokens -= maxTokens;
+    this.calls -= 1;
+    this.tokens -= tokens;
+    this.maxTokens -= maxTokens;
     if (generation < this.#generation) this.#left -= 1;
     if (this.#left * 2 <= this.#size) this.#beginGeneration(nowMs);
   }
@@ -333,14 +310,14 @@ export class KeyLoad {
    * calls, and as it still may be. Of a burst nothing is known.
    */
   comesBackSoon(nowMs: number): boolean {
-    return nowMs - this.#sinceMs <= SOON_MS && this.#calls <= 2 * this.#quickCalls;
+    return nowMs - this.#sinceMs <= SOON_MS && this.calls <= 2 * this.#quickCalls;
   }
 
   #beginGeneration(nowMs: number): void {
     this.#quickCalls = nowMs - this.#sinceMs <= SOON_MS ? this.#size : 0;
     this.#generation += 1;
     this.#sinceMs = nowMs;
-    this.#size = this.#calls;
-    this.#left = this.#calls;
+    this.#size = this.calls;
+    this.#left = this.calls;
   }
 }

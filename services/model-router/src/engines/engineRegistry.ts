@@ -108,7 +108,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     const engine = new Engine(listed, {
       nowMs,
       random: Math.random,
-      isCordoned: () => isCordoned(listed.id),
+      isCordoned,
       room,
       dialect: vllm,
       onServes: forgetKnown,

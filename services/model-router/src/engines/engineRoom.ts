@@ -47,7 +47,8 @@ export class EngineRoom {
   #isTold = false;
   #begunBefore = 0;
   #reportsWithQueue = 0;
-  #cacheTokens: number | undefined;
+  /** Tokens that the limit began with: the capacity of the engine's cache, or the setting. */
+  #tokensBase: number;
   /** It has begun to answer no call since it said that it is full. */
   #isFull = false;
   #closedUntilMs = Number.NEGATIVE_INFINITY;
@@ -55,13 +56,14 @@ export class EngineRoom {
 
   constructor(limits: RoomLimits, { load, nowMs }: { load: EngineLoad; nowMs: () => number }) {
     this.#limits = limits;
+    this.#tokensBase = limits.tokens;
     this.#load = load;
     this.#nowMs = nowMs;
   }
 
   /** Takes over what the engine says. */
   take({ atMs, running, waiting, cacheTokens }: LoadReport): void {
-    this.#cacheTokens = cacheTokens;
+    this.#tokensBase = cacheTokens ?? this.#limits.tokens;
     this.#isTold = running !== undefined && waiting !== undefined;
     if (running === undefined || waiting === undefined) return;
     const mayWait = Math.max(
@@ -132,10 +134,6 @@ export class EngineRoom {
 
   #limitOf(measure: RoomMeasure): number {
     return measure === 'calls' ? this.#limits.calls * this.#callsFactor : this.#tokensBase * this.#tokensFactor;
-  }
-
-  get #tokensBase(): number {
-    return this.#cacheTokens ?? this.#limits.tokens;
   }
 
   /** Tries more, up to where it began, on an engine that says nothing of its queue, or says nothing any more. */

@@ -65,21 +65,17 @@ export class PrefixIndex {
       block.call = call;
       linkBelow(block, this.#end);
     }
-    while (this.#bytes > this.capacityBytes && this.#oldest !== this.#end) this.#remove(this.#oldest);
+    while (this.#bytes > this.capacityBytes && this.#end.newer !== this.#end) this.#remove(this.#end.newer);
   }
 
   /** Forgets every block that no call after `call` has brought: the engine dropped one that was used as lately as they. */
   forgetUpTo(call: number): void {
-    while (this.#oldest !== this.#end && this.#oldest.call <= call) this.#remove(this.#oldest);
+    while (this.#end.newer !== this.#end && this.#end.newer.call <= call) this.#remove(this.#end.newer);
   }
 
   /** Forgets everything, as an engine does that was restarted. */
   clear(): void {
     this.forgetUpTo(Number.POSITIVE_INFINITY);
-  }
-
-  get #oldest(): Block {
-    return this.#end.newer;
   }
 
   #remove(block: Block): void {
