@@ -14,8 +14,12 @@ import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { v7 as uuidv7 } from 'uuid';
-import { createOpenCalls, type OpenCall } from '../../services/model-router/src/money/call/openCalls.ts';
-import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/money/call/toEvent.ts';
+import {
+  type AdmittedCall,
+  createOpenCalls,
+  type OpenCall,
+  toUnknownEventJson,
+} from '../../services/model-router/src/money/call/openCalls.ts';
 import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
 
 /** A router's handling of money, put together like its `main`, without HTTP and engines. */

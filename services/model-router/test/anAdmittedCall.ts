@@ -2,7 +2,7 @@ import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { aHold } from '@turnpike/holds/test/aHold';
 import type { OpenedRedis } from '@turnpike/holds/test/openTestRedis';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import type { AdmittedCall } from '../src/money/call/toEvent.ts';
+import type { AdmittedCall } from '../src/money/call/openCalls.ts';
 import { aPricedModel } from './aPricedModel.ts';
 
 /** A call of a new workspace with ample credit, admitted and held in Redis. */

@@ -1,5 +1,4 @@
-import type { OpenCall } from '../src/money/call/openCalls.ts';
-import type { Ending } from '../src/money/call/toEvent.ts';
+import type { Ending, OpenCall } from '../src/money/call/openCalls.ts';
 
 /** A call whose endings a test can look at. */
 export interface RecordedCall extends OpenCall {

@@ -16,8 +16,12 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { Redis } from 'ioredis';
-import { createOpenCalls, type OpenCall } from '../../../services/model-router/src/money/call/openCalls.ts';
-import { type AdmittedCall, toUnknownEventJson } from '../../../services/model-router/src/money/call/toEvent.ts';
+import {
+  type AdmittedCall,
+  createOpenCalls,
+  type OpenCall,
+  toUnknownEventJson,
+} from '../../../services/model-router/src/money/call/openCalls.ts';
 import { admitCall } from '../../../services/model-router/src/money/gate/admitCall.ts';
 import type { UsageBound } from '../../../services/model-router/src/money/gate/boundUsage.ts';
 import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';

@@ -1,5 +1,5 @@
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
-import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
+import type { Ending } from '../../../services/model-router/src/money/call/openCalls.ts';
 
 /** The true course of a call, counted outside of everything that is tested. */
 export interface TrueCall {

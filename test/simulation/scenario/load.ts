@@ -1,7 +1,7 @@
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { computeCharge } from '@turnpike/money/price';
-import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
+import type { Ending } from '../../../services/model-router/src/money/call/openCalls.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
 import { createRandom, type Random } from '../world/random.ts';
 import type { SimulatedProcess } from '../world/world.ts';

@@ -6,7 +6,7 @@ import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
-import type { EngineUsage } from '../money/call/toEvent.ts';
+import type { EngineUsage } from '../money/call/openCalls.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { EngineQueue } from '../placement/engineQueue.ts';
 import type { CountPromptTokens, InferenceRequest } from '../request/inferenceRequest.ts';

@@ -1,5 +1,5 @@
 import type { CallFault, CutReason, EngineFault } from '../api/inferenceFault.ts';
-import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT, type SuccessReason } from '../money/call/toEvent.ts';
+import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT, type SuccessReason } from '../money/call/openCalls.ts';
 import type { Payload } from './fields/answerFields.ts';
 
 /** How an admitted call came out: all the ways there are. */

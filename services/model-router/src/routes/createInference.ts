@@ -18,7 +18,7 @@ import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
 import { type Catalog, getModel, type PricedModel } from '../catalog/catalog.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
-import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
+import { type AdmittedCall, toUnknownEventJson } from '../money/call/openCalls.ts';
 import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { Money } from '../money/openMoney.ts';

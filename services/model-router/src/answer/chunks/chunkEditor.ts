@@ -4,7 +4,7 @@ import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import { parseEngineJson } from '../../engines/terms/engineJson.ts';
-import type { EngineUsage } from '../../money/call/toEvent.ts';
+import type { EngineUsage } from '../../money/call/openCalls.ts';
 import {
   type AnswerIdentity,
   type IdHabit,

@@ -1,6 +1,6 @@
 import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { EngineErrorKind } from '../../engines/terms/attemptResult.ts';
-import type { EngineUsage } from '../../money/call/toEvent.ts';
+import type { EngineUsage } from '../../money/call/openCalls.ts';
 import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
 import { SseParser } from './sseParser.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
-import type { EngineUsage } from '../../money/call/toEvent.ts';
+import type { EngineUsage } from '../../money/call/openCalls.ts';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

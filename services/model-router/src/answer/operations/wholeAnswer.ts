@@ -1,6 +1,6 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { parseEngineJson } from '../../engines/terms/engineJson.ts';
-import type { EngineUsage } from '../../money/call/toEvent.ts';
+import type { EngineUsage } from '../../money/call/openCalls.ts';
 import type { IdHabit, Payload, ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, isOfAnotherCall, readFinishReason, statusOf } from '../fields/answerFields.ts';
 

@@ -16,8 +16,7 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
-import { createOpenCalls, type OpenCalls } from './openCalls.ts';
-import type { Ending } from './toEvent.ts';
+import { createOpenCalls, type Ending, type OpenCalls } from './openCalls.ts';
 
 const log = aSilentLogger();
 const completed: Ending = {
