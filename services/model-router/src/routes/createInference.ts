@@ -4,6 +4,7 @@ import type { Region } from '@turnpike/config/region';
 import { toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { spanOf } from '@turnpike/http-service/observeRequests';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -11,13 +12,12 @@ import { CALL_ID_HEADER, RESPONSE_FORMAT_HEADER } from '@turnpike/public-api/hea
 import { readBody } from '@turnpike/request-reading/body/readBody';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Request, RequestHandler, Response } from 'express';
-import { answerCall } from '../answer/answerCall.ts';
-import type { Call } from '../answer/call.ts';
+import { type AnswerOptions, answerCall } from '../answer/answerCall.ts';
+import type { Call, House } from '../answer/call.ts';
 import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
 import { type Catalog, getModel, type PricedModel } from '../catalog/catalog.ts';
-import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/openCalls.ts';
 import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
@@ -41,21 +41,9 @@ export interface InferenceDependencies {
 export function createInference(operation: AnsweredOperation, dependencies: InferenceDependencies): RequestHandler {
   const { region, catalog, authenticator, money, fleet, answers, log } = dependencies;
   const { bodies, refusedBodies, admission, house } = answers;
-  /** Passes a gate. A body that is refused there was read in vain, and the key has only so much of that. */
-  async function pass<Result>(
-    gate: () => Promise<Result>,
-    { keyId, room }: { keyId: string; room: TakenBytes },
-  ): Promise<Result> {
-    try {
-      return await gate();
-    } catch (error) {
-      const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
-      if (!fault || !NOT_OF_THE_KEY.has(fault.kind)) refusedBodies.take(keyId, room.bytes);
-      throw error;
-    }
-  }
 
-  async function answer(req: Request, res: Response, room: TakenBytes): Promise<void> {
+  /** Passes the gates in their order, and opens the call. Throws the fault of the gate that refuses it. */
+  async function admit(req: Request, res: Response, room: TakenBytes): Promise<{ call: Call; options: AnswerOptions }> {
     const receivedAt = performance.now();
     const span = spanOf(res);
     const { authorization } = req.headers;
@@ -63,17 +51,8 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const callId = newUuidV7();
     res.setHeader(CALL_ID_HEADER, callId);
     refusedBodies.check(key.keyId);
-    const reader = { keyId: key.keyId, room };
-    const request = await pass(async () => operation.parse(await readBody(req, operation.limits, room)), reader);
-    const { model, version } = await pass(
-      async () =>
-        resolveModel(request, {
-          catalog,
-          engines: house.engines,
-          assertMayCall: (id) => authenticator.assertMayCall(key, id),
-        }),
-      reader,
-    );
+    const request = operation.parse(await readBody(req, operation.limits, room));
+    const { model, version } = resolveModel(request, key, { catalog, authenticator, engines: house.engines });
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
     house.queue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
@@ -92,7 +71,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       isStream: request.isStream,
       span,
     });
-    const callToAdmit = {
+    const { bound, rateLimit, hold } = await admitCall(admission, {
       callId,
       key,
       async authenticateAgain() {
@@ -102,9 +81,8 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       },
       request,
       model,
-      unknownEventJson: (bound: UsageBound) => toUnknownEventJson(toCall(bound)),
-    };
-    const admitted = await pass(() => admitCall(admission, callToAdmit), reader);
+      unknownEventJson: (known) => toUnknownEventJson(toCall(known)),
+    });
     const callLog = (): Logger => toRequestLog(log, res);
     const fallback = request.fallbackOn(model);
     if (fallback) {
@@ -112,7 +90,6 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       span.setAttributes({ 'turnpike.response_format': fallback });
       callLog().info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
-    const { bound, rateLimit, hold } = admitted;
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
     const open = money.openCalls.open(toCall(bound), hold);
     const call: Call = {
@@ -127,19 +104,25 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       span,
       log: callLog,
     };
-    await answerCall(house, call, { open, room, rateLimit, res });
+    return { call, options: { open, room, rateLimit, res } };
   }
 
   return async (req, res) => {
-    const room = bodies.open(callingKey(res).keyId);
+    const { keyId } = callingKey(res);
+    const room = bodies.open(keyId);
+    let isAdmitted = false;
     try {
-      await answer(req, res, room);
+      const { call, options } = await admit(req, res, room);
+      isAdmitted = true;
+      await answerCall(house, call, options);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
+      // A body that a gate refuses was read in vain. Each key has an allowance of such bodies.
+      if (!isAdmitted && !(fault && NOT_OF_THE_KEY.has(fault.kind))) refusedBodies.take(keyId, room.bytes);
       if (!res.headersSent) res.removeHeader(RESPONSE_FORMAT_HEADER);
       // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
       if (fault?.kind === 'admission_unavailable') res.shouldKeepAlive = false;
-      if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callingKey(res).keyId);
+      if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, keyId);
       throw error;
     } finally {
       // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.
@@ -166,20 +149,17 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
 /** Gate 3: the model, whether the key may call it, its price version, and whether anything could serve it now. */
 function resolveModel(
   request: InferenceRequest,
+  key: KeyRecord,
   {
     catalog,
+    authenticator,
     engines,
-    assertMayCall,
-  }: {
-    catalog: CatalogFollower<Catalog>;
-    engines: Pick<EngineRegistry, 'findEngines' | 'isConfigured' | 'fitWindow'>;
-    assertMayCall: (modelId: string) => void;
-  },
+  }: Pick<InferenceDependencies, 'catalog' | 'authenticator'> & Pick<House, 'engines'>,
 ) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = engines.fitWindow(getModel(current, request.model));
-  assertMayCall(model.id);
+  authenticator.assertMayCall(key, model.id);
   const isServed = (other: PricedModel) =>
     other.state === 'live' && (engines.isConfigured(other) || engines.findEngines(other).length > 0);
   request.checkModel(model, () => current.models.filter(isServed));
