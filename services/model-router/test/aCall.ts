@@ -2,7 +2,7 @@ import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
-import { OpenStreams } from '../src/answer/openStreams.ts';
+import { OpenStreams } from '../src/answer/chunks/clientStream.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
 import { CHAT } from '../src/request/chatRequest.ts';

@@ -24,7 +24,7 @@ class FirstPlacer extends Placer {
     const tokens = { uncachedTokens: 0, outputTokens: maxOutputTokens, maxOutputTokens };
     const prompt = { keyId, hashes: [], promptBytes: 0, ...tokens, isStream };
     const decision = { engine, reason: 'only' as const, chosen, candidates: [chosen], promptTokens: 0 };
-    return new Attempt(decision, placement, { placer: this, loaded: engine.load.open(prompt) });
+    return new Attempt(decision, placement, { habits: { learn() {} }, loaded: engine.load.open(prompt) });
   }
 
   override expectTokens({ estimatedPromptTokens: promptTokens, maxOutputTokens: outputTokens }: Placement) {

@@ -4,7 +4,7 @@ import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
 import { answerCall } from '../src/answer/answerCall.ts';
 import type { AnswerTimeouts } from '../src/answer/call.ts';
-import { OpenStreams } from '../src/answer/openStreams.ts';
+import { OpenStreams } from '../src/answer/chunks/clientStream.ts';
 import { createToWireError } from '../src/api/inferenceError.ts';
 import type { Engine } from '../src/engines/engine.ts';
 import type { EngineRegistry } from '../src/engines/engineRegistry.ts';

@@ -12,6 +12,7 @@ import type { CallFault, WindowUse } from '../api/inferenceFault.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/boundUsage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
+import type { AttemptOn } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
 import type { Payload } from './fields/answerFields.ts';
@@ -55,7 +56,7 @@ export async function answerCall(
     const client = new ClientStream(res, house.timeouts);
     stream = client;
     const endsAt = performance.now() + house.timeouts.streamMs;
-    const attemptOn = StreamAttempt.on(house, ready, { client, endsAt });
+    const attemptOn: AttemptOn = (attempt) => new StreamAttempt(house, ready, attempt, { client, endsAt }).run();
     return runOnEngines(house, ready, { attemptOn, res });
   }
 

@@ -1,5 +1,5 @@
 import { dispatchToEngine, type EngineExchange, type EngineListener } from '../engines/dispatchToEngine.ts';
-import { type Engine, servedNameOf } from '../engines/engine.ts';
+import { servedNameOf } from '../engines/engine.ts';
 import type { AttemptFailure } from '../engines/terms/attemptResult.ts';
 import type { Attempt } from '../placement/attempt.ts';
 import type { Call } from './call.ts';
@@ -19,21 +19,13 @@ export type AttemptEnd =
   | Extract<Outcome, { kind: 'whole' | 'left_in_queue' | 'left_before_event' | 'left_midway' | 'cut' }>
   | FailedAttempt;
 
-export interface AttemptOptions {
-  /** From 1 on: a call may have a retry, engines that refuse it, and a connection that was just closing. */
-  number: number;
-  /** Lets the engine go on with the call's trace. */
-  traceparent: string | undefined;
-}
-
 /** Exchanges bytes with the engine of an attempt, and tells it what happens there but the end. */
-export type AttemptOn = (attempt: Attempt, options: AttemptOptions) => Promise<AttemptEnd>;
+export type AttemptOn = (attempt: Attempt) => Promise<AttemptEnd>;
 
 /** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
 export function dispatchCall(
   { operation, request, model, callId, bound, cacheSalt }: Call,
-  engine: Engine,
-  { number, traceparent }: AttemptOptions,
+  { engine, number, traceparent }: Attempt,
   listener: EngineListener,
 ): EngineExchange {
   const servedName = servedNameOf(engine, model) ?? model.id;

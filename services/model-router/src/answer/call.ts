@@ -10,7 +10,7 @@ import type { EngineUsage } from '../money/call/openCalls.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { EngineQueue } from '../placement/engineQueue.ts';
 import type { CountPromptTokens, InferenceRequest } from '../request/inferenceRequest.ts';
-import type { OpenStreams } from './openStreams.ts';
+import type { OpenStreams } from './chunks/clientStream.ts';
 import type { AnsweredOperation } from './operations/operations.ts';
 
 /** An admitted call. Nothing of it changes on its way. */

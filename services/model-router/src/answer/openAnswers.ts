@@ -9,7 +9,7 @@ import type { AdmitCallDependencies } from '../money/gate/admitCall.ts';
 import type { Money } from '../money/openMoney.ts';
 import type { OpenFleet } from '../placement/openFleet.ts';
 import type { House } from './call.ts';
-import { OpenStreams } from './openStreams.ts';
+import { OpenStreams } from './chunks/clientStream.ts';
 import { LISTEN_ON_MS } from './streamAttempt.ts';
 
 /**

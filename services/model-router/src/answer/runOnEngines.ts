@@ -3,16 +3,13 @@ import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import { hashPrefix, renderPrefix } from '../engines/promptPrefix.ts';
 import { type AttemptResult, isWorthRetrying } from '../engines/terms/attemptResult.ts';
-import type { Attempt } from '../placement/attempt.ts';
 import type { Turn } from '../placement/engineQueue.ts';
-import { FleetCall } from '../placement/fleetCall.ts';
-import { NextAttempt } from '../placement/nextAttempt.ts';
+import { FleetCall, NextAttempt } from '../placement/fleetCall.ts';
 import type { Placement } from '../placement/queueableCall.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { AttemptEnd, AttemptOn } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { Outcome } from './outcome.ts';
-import { TracedAttempt } from './traceAttempt.ts';
 
 /**
  * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on
@@ -26,25 +23,12 @@ export async function runOnEngines(
   { attemptOn, res }: { attemptOn: AttemptOn; res: Pick<Response, 'destroyed' | 'once' | 'off'> },
 ): Promise<Outcome> {
   const { engines, queue, metrics } = house;
-  const { request, model, workspaceId, span } = call;
+  const { operation, request, model, workspaceId, span } = call;
   const next = new NextAttempt(engines.retries);
   const placement = toPlacement(call);
   const placed = new FleetCall({ engines, next, model, workspaceId, placement, bytes: bytesOf(request), res });
   let target: string | undefined;
   let fault: EngineFault | KeyBoundFault = { kind: 'no_healthy_engine' };
-
-  async function tryOn(attempt: Attempt, number: number): Promise<AttemptEnd> {
-    const trace = new TracedAttempt(metrics, call, attempt);
-    attempt.trace = trace;
-    const { traceparent } = trace;
-    let end: AttemptEnd | undefined;
-    try {
-      end = await attemptOn(attempt, { number, traceparent });
-      return end;
-    } finally {
-      attempt.end(toResult(end));
-    }
-  }
 
   const askedAt = performance.now();
   let waitedMs = 0;
@@ -60,13 +44,20 @@ export async function runOnEngines(
     if (turn.kind === 'client_left') return { kind: 'left_in_queue' };
     if (turn.kind === 'refused')
       return { kind: 'refused', fault: isFirst || fault.kind === 'engine_busy' ? turn.fault : fault, target };
-    const { engine } = turn.attempt;
+    const { attempt } = turn;
+    const { engine } = attempt;
     if (!isFirst) metrics.callRetried(model);
     target = engine.target;
     span.setAttributes({ 'turnpike.attempts': number });
-    const end: AttemptEnd | Outcome = await tryOn(turn.attempt, number).catch(
-      (error: unknown): Outcome => ({ kind: 'unforeseen', error }),
-    );
+    attempt.begin(number, { span, metrics, model, isGenerating: operation.isGenerating });
+    let end: AttemptEnd | undefined;
+    try {
+      end = await attemptOn(attempt);
+    } catch (error) {
+      return { kind: 'unforeseen', error, target };
+    } finally {
+      attempt.end(toResult(end));
+    }
     if (end.kind !== 'failed') return { ...end, target };
     if (end.hasSent) return { kind: 'broken_off', fault: end.fault, reason: end.reason, target };
     if (fault.kind !== 'engine_failed' || !isWorthRetrying(end.fault)) fault = end.fault;

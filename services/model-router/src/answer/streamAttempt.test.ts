@@ -9,8 +9,8 @@ import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse, FORCED_TOOL } from '../../test/serveStreams.ts';
 import type { CutReason } from '../api/inferenceFault.ts';
 import { FIRST_CLOSED_MS } from '../engines/terms/limits.ts';
+import { OpenStreams } from './chunks/clientStream.ts';
 import { EngineStream } from './chunks/engineStream.ts';
-import { OpenStreams } from './openStreams.ts';
 
 const house = createStreamHouse();
 const { engineThat, engineThatSends, engineThatCompletes, streamed, connect, ask } = house;

@@ -1,12 +1,12 @@
 import { type Deadline, startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
-import type { EngineExchange } from '../engines/dispatchToEngine.ts';
+import type { EngineExchange, EngineListener } from '../engines/dispatchToEngine.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt, AttemptExchange } from '../placement/attempt.ts';
-import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
+import { type AttemptEnd, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { ClientStream, StreamReader } from './chunks/clientStream.ts';
-import { EngineStream, type StreamEnd } from './chunks/engineStream.ts';
+import { EngineStream, type StreamEnd, type StreamStep } from './chunks/engineStream.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 import { ENGINE_FAILED } from './outcome.ts';
 
@@ -27,12 +27,12 @@ interface Stream {
 }
 
 /** One attempt at a stream: the exchange with one engine, event by event, up to the last one before its end. */
-export class StreamAttempt implements AttemptExchange, StreamReader {
+export class StreamAttempt implements AttemptExchange, EngineListener, StreamReader {
   readonly #house: House;
   readonly #call: Call;
   readonly #client: ClientStream;
   readonly #attempt: Attempt;
-  readonly #options: AttemptOptions;
+  readonly #endsAt: number;
   readonly #stream: EngineStream;
   readonly #end = Promise.withResolvers<AttemptEnd>();
   /** Until the engine has to say more, and how long that is. */
@@ -50,21 +50,12 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
   #isPaused = false;
   #isOver = false;
 
-  /** Attempts at one stream, on one engine after the other. */
-  static on(house: House, call: Call, stream: Stream): AttemptOn {
-    return (attempt, options) => new StreamAttempt(house, call, { ...stream, attempt, options }).#run(stream.endsAt);
-  }
-
-  private constructor(
-    house: House,
-    call: Call,
-    { client, attempt, options }: Stream & { attempt: Attempt; options: AttemptOptions },
-  ) {
+  constructor(house: House, call: Call, attempt: Attempt, { client, endsAt }: Stream) {
     this.#house = house;
     this.#call = call;
     this.#client = client;
     this.#attempt = attempt;
-    this.#options = options;
+    this.#endsAt = endsAt;
     const { operation, request, model, callId, chargeOf } = call;
     if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
     this.#stream = new EngineStream({
@@ -81,34 +72,58 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
   }
 
   /** Resolves when the stream is whole, the client is gone, or another engine may be tried. */
-  #run(endsAt: number): Promise<AttemptEnd> {
-    const { firstEventMs } = this.#house.timeouts;
-    const timeoutMs = endsAt - performance.now();
+  run(): Promise<AttemptEnd> {
+    const timeoutMs = this.#endsAt - performance.now();
     // No engine has had it: the one before failed.
     if (this.#client.hasLeft) return Promise.resolve({ kind: 'left_in_queue' });
     if (this.#house.streams.isCut) this.#cut('shutdown');
     else if (timeoutMs <= 0) this.#cut('too_long');
     if (this.#isOver) return this.#end.promise;
     this.#removeFromOpen = this.#house.streams.add(() => this.#cut('shutdown'));
-    this.#total = setTimeout(() => this.#checkPace(endsAt), timeoutMs);
-    this.#awaitEvent(firstEventMs);
+    this.#total = setTimeout(() => this.#checkPace(), timeoutMs);
+    this.#awaitEvent(this.#house.timeouts.firstEventMs);
     this.#attempt.exchange = this;
     this.#client.reader = this;
-    this.#exchange = dispatchCall(this.#call, this.#attempt.engine, this.#options, {
-      onHeaders: (status, contentType) => {
-        if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
-      },
-      onData: (chunk) => (this.#refusal ? this.#collectRefusal(chunk) : this.#onEvents(chunk)),
-      onEnd: () => {
-        this.#silence?.stop();
-        this.#exchange?.release();
-        if (this.#refusal) this.#refused();
-        else this.#broken('reset');
-      },
-      onError: (kind) => this.#broken(kind),
-      onUnforeseen: (error) => this.#unforeseen(error),
-    });
+    this.#exchange = dispatchCall(this.#call, this.#attempt, this);
     return this.#end.promise;
+  }
+
+  onHeaders(status: number, contentType: string): void {
+    if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#isOver) return;
+    if (this.#refusal) {
+      if (!this.#refusal.push(chunk)) this.#refused();
+      return;
+    }
+    try {
+      const step = this.#stream.push(chunk);
+      if (step) this.#take(step);
+    } catch (error) {
+      this.onUnforeseen(error);
+    }
+  }
+
+  onEnd(): void {
+    this.#silence?.stop();
+    this.#exchange?.release();
+    if (this.#isOver) return;
+    if (this.#refusal) this.#refused();
+    else this.onError('reset');
+  }
+
+  onError(kind: EngineErrorKind): void {
+    const fault: EngineFault = isUntaken(kind) ? { kind: 'no_healthy_engine' } : ENGINE_FAILED;
+    this.#fail(fault, `engine_${kind}`, { broken: kind });
+  }
+
+  /** Ends the stream for an error of ours. Logs the error whatever has become of the stream. */
+  onUnforeseen(error: unknown): void {
+    const { callId, log } = this.#call;
+    log().error({ callId, engine: this.#attempt.engine.id, err: error }, 'stream failed');
+    this.#cut('unforeseen');
   }
 
   #awaitEvent(ms: number): void {
@@ -118,12 +133,12 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
       return;
     }
     this.#silence?.stop();
-    this.#silence = startDeadline(ms, () => this.#broken('timeout'));
+    this.#silence = startDeadline(ms, () => this.onError('timeout'));
     this.#silenceMs = ms;
   }
 
   leftOut(): void {
-    this.#broken('left_out');
+    this.onError('left_out');
   }
 
   /** The client hung up: the engine stops, at once where it has begun, else at its first count. */
@@ -156,11 +171,11 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
   }
 
   /** Ends the stream if it is slower than it may be. Tokens above those that were asked for are no progress. */
-  #checkPace(endsAt: number): void {
+  #checkPace(): void {
     const counted = Math.max(this.#stream.usage?.completionTokens ?? 0, this.#sent);
     const tokens = Math.min(counted, this.#call.bound.outputTokens);
-    const leftMs = endsAt + tokens * MS_PER_TOKEN - performance.now();
-    if (leftMs > 0) this.#total = setTimeout(() => this.#checkPace(endsAt), leftMs);
+    const leftMs = this.#endsAt + tokens * MS_PER_TOKEN - performance.now();
+    if (leftMs > 0) this.#total = setTimeout(() => this.#checkPace(), leftMs);
     else this.#cut('too_long');
   }
 
@@ -178,25 +193,7 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
     this.#end.resolve({ kind: 'cut', by, afterMs: performance.now() - receivedAt, usage });
   }
 
-  /** Ends the stream for an error of ours. Logs the error whatever has become of the stream. */
-  #unforeseen(error: unknown): void {
-    const { callId, log } = this.#call;
-    log().error({ callId, engine: this.#attempt.engine.id, err: error }, 'stream failed');
-    this.#cut('unforeseen');
-  }
-
-  #onEvents(chunk: Buffer): void {
-    if (this.#isOver) return;
-    try {
-      this.#takeEvents(chunk);
-    } catch (error) {
-      this.#unforeseen(error);
-    }
-  }
-
-  #takeEvents(chunk: Buffer): void {
-    const step = this.#stream.push(chunk);
-    if (!step) return;
+  #take(step: StreamStep): void {
     this.#attempt.firstEvent();
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
     if (!this.#isPaused) this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
@@ -213,7 +210,12 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
 
   #send(events: Buffer[]): void {
     if (events.length === 0) return;
-    if (this.#sent === 0) this.#firstToken();
+    if (this.#sent === 0) {
+      const { model, span, receivedAt } = this.#call;
+      const ms = performance.now() - receivedAt;
+      this.#house.metrics.firstToken(model, ms / 1_000);
+      span.setAttributes({ 'turnpike.time_to_first_token_ms': Math.round(ms) });
+    }
     this.#sent += events.length;
     if (this.#client.write(events)) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
@@ -231,13 +233,6 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
     this.#client.cut();
   }
 
-  #firstToken(): void {
-    const { model, span, receivedAt } = this.#call;
-    const ms = performance.now() - receivedAt;
-    this.#house.metrics.firstToken(model, ms / 1_000);
-    span.setAttributes({ 'turnpike.time_to_first_token_ms': Math.round(ms) });
-  }
-
   /** The engine's answer is whole. Its connection may be used again once its response has ended. */
   #completed({ usage, lastEvents }: Extract<StreamEnd, { kind: 'whole' }>): void {
     this.#isOver = true;
@@ -248,17 +243,8 @@ export class StreamAttempt implements AttemptExchange, StreamReader {
     this.#end.resolve({ kind: 'whole', usage, rest: lastEvents });
   }
 
-  #collectRefusal(chunk: Buffer): void {
-    if (this.#refusal?.push(chunk) === false) this.#refused();
-  }
-
   #refused(): void {
     this.#fail(this.#refusal?.toFault(this.#attempt.engine.dialect, this.#call) ?? ENGINE_FAILED, 'engine_refused');
-  }
-
-  #broken(kind: EngineErrorKind): void {
-    const fault: EngineFault = isUntaken(kind) ? { kind: 'no_healthy_engine' } : ENGINE_FAILED;
-    this.#fail(fault, `engine_${kind}`, { broken: kind });
   }
 
   /** Ends the attempt without a whole answer. */

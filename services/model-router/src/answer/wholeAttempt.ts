@@ -5,7 +5,7 @@ import type { EngineExchange } from '../engines/dispatchToEngine.ts';
 import type { Engine } from '../engines/engine.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt } from '../placement/attempt.ts';
-import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
+import { type AttemptEnd, type AttemptOn, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ENGINE_FAILED } from './outcome.ts';
 
@@ -21,9 +21,9 @@ type Room = Pick<TakenBytes, 'take' | 'giveBack'>;
  */
 export function attemptWhole({ timeouts }: House, call: Call, room: Room): AttemptOn {
   const deadline = performance.now() + timeouts.wholeMs;
-  return async (attempt, options) => {
+  return async (attempt) => {
     const timeoutMs = Math.max(1, deadline - performance.now());
-    const reply = await fetchReply(call, attempt, { ...options, room, timeoutMs });
+    const reply = await fetchReply(call, attempt, { room, timeoutMs });
     const end =
       reply.kind === 'reply'
         ? readReply(call, attempt.engine, reply)
@@ -46,7 +46,7 @@ type Reply = { size: number } & (
 function fetchReply(
   call: Call,
   attempt: Attempt,
-  { room, timeoutMs, ...options }: AttemptOptions & { room: Room; timeoutMs: number },
+  { room, timeoutMs }: { room: Room; timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -63,7 +63,7 @@ function fetchReply(
     };
     const deadline = startDeadline(timeoutMs, () => giveUp(ENGINE_FAILED, 'timeout'));
     attempt.exchange = { leftOut: () => giveUp(ENGINE_FAILED, 'left_out'), cutUnread() {} };
-    exchange = dispatchCall(call, attempt.engine, options, {
+    exchange = dispatchCall(call, attempt, {
       onHeaders: (code) => {
         status = code;
       },

@@ -1,8 +1,13 @@
+import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { PricedModel } from '../catalog/catalog.ts';
 import type { Engine, UnheardCall } from '../engines/engine.ts';
 import type { LoadedCall } from '../engines/engineLoad.ts';
-import type { AttemptResult } from '../engines/terms/attemptResult.ts';
+import type { AttemptResult, CountedCall } from '../engines/terms/attemptResult.ts';
+import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
 import type { Decision } from './chooseEngine.ts';
 import type { Placement, QueueableCall } from './queueableCall.ts';
+import { toDecisionAttributes } from './toDecisionAttributes.ts';
 
 /** The exchange of bytes with the engine of an attempt. */
 export interface AttemptExchange {
@@ -12,10 +17,13 @@ export interface AttemptExchange {
   cutUnread(): void;
 }
 
-/** The trace and the metrics of an attempt. */
-export interface AttemptTrace {
-  firstEvent(): void;
-  end(result: AttemptResult): void;
+/** The trace of a call and the metrics that show its attempts. */
+export interface AttemptObservation {
+  span: CallSpan;
+  metrics: Pick<InferenceMetrics, 'callPlaced' | 'engineFirstEvent' | 'cacheCounted' | 'streamEnded'>;
+  model: PricedModel;
+  /** Whether the prompt is cached: engines cache nothing of texts to embed. */
+  isGenerating: boolean;
 }
 
 /** The queue that placed an attempt. */
@@ -28,7 +36,8 @@ export interface AttemptQueue {
 }
 
 interface AttemptParts {
-  placer: { learn(placement: Placement, result: AttemptResult): void };
+  /** Learns from the engine's count of the call. */
+  habits: { learn(counted: CountedCall, estimatedPromptTokens: number): void };
   loaded: LoadedCall;
 }
 
@@ -40,9 +49,16 @@ export class Attempt implements UnheardCall {
   readonly engine: Engine;
   readonly decision: Decision;
   readonly placement: Placement;
+  readonly isStream: boolean;
+  readonly keyId: string;
+  /** From 1 on: a call may have a retry, engines that refuse it, and a connection that was just closing. */
+  number = 1;
   exchange: AttemptExchange | undefined;
-  trace: AttemptTrace | undefined;
-  readonly #placer: AttemptParts['placer'];
+  /** The attempt's part of the trace, and the rest of what shows it. */
+  #observed: AttemptObservation | undefined;
+  #beganAt = 0;
+  #firstEventAt: number | undefined;
+  readonly #habits: AttemptParts['habits'];
   readonly #loaded: LoadedCall;
   /** The queue that placed it, and its call there. */
   #turn: { queue: AttemptQueue; call: QueueableCall; heard: () => void } | undefined;
@@ -51,25 +67,33 @@ export class Attempt implements UnheardCall {
   #isOver = false;
 
   /** Counts the call in its engine's load until `end`. */
-  constructor(decision: Decision & { engine: Engine }, placement: Placement, { placer, loaded }: AttemptParts) {
+  constructor(decision: Decision & { engine: Engine }, placement: Placement, { habits, loaded }: AttemptParts) {
     this.engine = decision.engine;
     this.decision = decision;
     this.placement = placement;
-    this.#placer = placer;
+    this.isStream = placement.isStream;
+    this.keyId = placement.keyId;
+    this.#habits = habits;
     this.#loaded = loaded;
-  }
-
-  get isStream(): boolean {
-    return this.placement.isStream;
-  }
-
-  get keyId(): string {
-    return this.placement.keyId;
   }
 
   /** Joins it to the queue that placed it. */
   joinQueue(queue: AttemptQueue, call: QueueableCall): void {
     this.#turn = { queue, call, heard: this.engine.unheardCalls.add(this) };
+  }
+
+  /** Begins the exchange with the engine, which is shown in metrics and as a part of the call's trace. */
+  begin(number: number, observation: AttemptObservation): void {
+    const { span, metrics } = observation;
+    this.number = number;
+    this.#beganAt = performance.now();
+    this.#observed = { ...observation, span: span.startChild('engine', 'client') };
+    metrics.callPlaced(this.engine, this.decision.reason);
+  }
+
+  /** Lets the engine go on with the call's trace. */
+  get traceparent(): string | undefined {
+    return this.#observed?.span.traceparent;
   }
 
   /** The engine's first event is here: the prompt is computed. Whole answers have none. */
@@ -80,7 +104,8 @@ export class Attempt implements UnheardCall {
     this.#turn?.heard();
     this.engine.room.sayBegun();
     this.#turn?.queue.startNext();
-    this.trace?.firstEvent();
+    this.#firstEventAt = performance.now();
+    this.#observed?.metrics.engineFirstEvent(this.engine, (this.#firstEventAt - this.#beganAt) / 1_000);
   }
 
   /** Ends the attempt, once; later ends mean nothing. */
@@ -88,13 +113,43 @@ export class Attempt implements UnheardCall {
     if (this.#isOver) return;
     this.#isOver = true;
     this.engine.load.end(this.#loaded, result);
-    this.#placer.learn(this.placement, result);
+    const counted = result.kind === 'answered' ? result.counted : undefined;
+    if (counted) this.#habits.learn(counted, this.placement.estimatedPromptTokens);
     this.#turn?.heard();
     if (result.kind === 'answered') this.engine.room.sayBegun();
     if (result.kind === 'failed' && result.fault.kind === 'engine_busy') this.engine.room.sayBusy();
     this.#turn?.call.report(this.engine, result);
     this.#turn?.queue.ended(this);
-    this.trace?.end(result);
+    if (this.#observed) this.#show(result, this.#observed);
+  }
+
+  /** Shows the reason for the engine, the expected figures and the counted ones. */
+  #show(result: AttemptResult, { span, metrics, model, isGenerating }: AttemptObservation): void {
+    const { decision } = this;
+    const counted = result.kind === 'answered' ? result.counted : undefined;
+    const failed = result.kind === 'failed' ? result : undefined;
+    if (counted && isGenerating && counted.promptTokens > 0 && decision.promptTokens > 0)
+      metrics.cacheCounted(model, {
+        expectedPart: decision.chosen.cachedTokens / decision.promptTokens,
+        countedPart: counted.cachedPromptTokens / counted.promptTokens,
+      });
+    if (counted && this.#firstEventAt !== undefined && counted.completionTokens >= MIN_PACED_TOKENS) {
+      const seconds = (performance.now() - this.#firstEventAt) / 1_000;
+      if (seconds > 0) metrics.streamEnded(model, counted.completionTokens / seconds);
+    }
+    // Most calls are not traced, and to say why costs more than to know it.
+    if (span.traceparent !== undefined)
+      span.setAttributes({
+        'turnpike.engine': this.engine.id,
+        ...toDecisionAttributes(decision),
+        'turnpike.first_event_ms': this.#firstEventAt && Math.round(this.#firstEventAt - this.#beganAt),
+        'turnpike.prompt_tokens': counted?.promptTokens,
+        'turnpike.cached_prompt_tokens': counted?.cachedPromptTokens,
+        'turnpike.completion_tokens': counted?.completionTokens,
+        'turnpike.fault': failed?.fault.kind,
+        'turnpike.reason': failed?.broken,
+      });
+    span.end({ isError: failed !== undefined || (result.kind === 'dropped' && result.isError) });
   }
 
   /** Takes the call to another engine, if it may go, because this one turned out not to answer. */

@@ -93,9 +93,14 @@ export class EngineQueue {
 
   /** The attempt of a call whose turn it is, or the reason why it has none. */
   tryStart(call: QueueableCall, cost: number, engines = call.findEngines()): Attempt | Exclude<Start, 'started'> {
-    if (this.#isBound(engines, call.placement.keyId)) return 'held_back';
+    const { keyId } = call.placement;
+    const bound = findKeyBound(engines, keyId, this.#limits.engineKeyShare);
+    if (bound) {
+      for (const { room } of engines) room.wantMore(keyId, bound);
+      return 'held_back';
+    }
     const roomy = withRoom(engines, cost);
-    const attempt = this.#placeOn(roomy.filter(this.#uncrowded(engines, call.placement)), call);
+    const attempt = this.#placeOn(this.#withoutCrowding(engines, roomy, call.placement), call);
     return attempt ?? (roomy.length > 0 ? 'held_back' : 'no_room');
   }
 
@@ -185,25 +190,19 @@ export class EngineQueue {
   }
 
   /**
-   * Returns whether a call may go to an engine. A key that crowds three quarters of the engines, one at least, may not crowd the
-   * others too.
+   * Returns the engines with room that a call may go to. A key that crowds three quarters of the engines, one at least, may not crowd
+   * the others too.
    */
-  #uncrowded(
+  #withoutCrowding(
     engines: readonly Engine[],
+    roomy: readonly Engine[],
     { keyId, maxOutputTokens, estimatedPromptTokens }: Placement,
-  ): (engine: Engine) => boolean {
+  ): readonly Engine[] {
     const share = this.#limits.engineKeyShare;
     const crowded = new Set(engines.filter(({ room }) => room.isCrowdedBy(keyId, share)));
-    if (crowded.size < Math.max(1, Math.floor(share * engines.length))) return () => true;
+    if (crowded.size < Math.max(1, Math.floor(share * engines.length))) return roomy;
     const maxTokens = estimatedPromptTokens + maxOutputTokens;
-    return (engine) => crowded.has(engine) || !engine.room.isCrowdedBy(keyId, share, maxTokens);
-  }
-
-  /** Whether a key may have no more on these engines. */
-  #isBound(engines: readonly Engine[], keyId: string): boolean {
-    const bound = findKeyBound(engines, keyId, this.#limits.engineKeyShare);
-    if (bound) for (const { room } of engines) room.wantMore(keyId, bound);
-    return bound !== undefined;
+    return roomy.filter((engine) => crowded.has(engine) || !engine.room.isCrowdedBy(keyId, share, maxTokens));
   }
 
   /** Tokens of prompt and answer, cached or not: what the call takes of its key's share. */

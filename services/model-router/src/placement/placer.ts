@@ -1,5 +1,4 @@
 import type { Engine } from '../engines/engine.ts';
-import type { AttemptResult } from '../engines/terms/attemptResult.ts';
 import { Attempt } from './attempt.ts';
 import { decide } from './chooseEngine.ts';
 import { FIRST_OUTPUT_TOKENS, LEARNING_RATE } from './limits.ts';
@@ -63,18 +62,12 @@ export class Placer {
     const tokens = { uncachedTokens, outputTokens, maxOutputTokens };
     const loaded = engine.load.open({ keyId, hashes, promptBytes, ...tokens, isStream });
     this.#news?.placed(engine.load, hashes);
-    return new Attempt(decision, placement, { placer: this, loaded });
+    return new Attempt(decision, placement, { habits: this.#habitsOf(placement.modelId), loaded });
   }
 
   /** Tokens of a call, by the calls of its model before. */
   expectTokens(placement: Placement): { promptTokens: number; outputTokens: number } {
     return this.#habitsOf(placement.modelId).expect(placement);
-  }
-
-  /** Learns from the engine's count of a call. */
-  learn({ modelId, estimatedPromptTokens }: Placement, result: AttemptResult): void {
-    const counted = result.kind === 'answered' ? result.counted : undefined;
-    if (counted) this.#habitsOf(modelId).learn(counted, estimatedPromptTokens);
   }
 
   #habitsOf(modelId: string): ModelHabits {

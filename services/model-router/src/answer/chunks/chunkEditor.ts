@@ -118,8 +118,9 @@ export class ChunkEditor {
   }
 
   /** The engine's latest running count; undefined until it gave one. */
-  get usage(): EngineUsage | undefined {
-    return this.#readUsage();
+  get usage(): ShownUsage | undefined {
+    if (Buffer.isBuffer(this.#latestUsage)) this.#latestUsage = readEngineUsage(parseEngineJson(this.#latestUsage));
+    return this.#latestUsage;
   }
 
   /** The engine's count for the whole answer; undefined if it never gave one after the answer was complete. */
@@ -146,7 +147,7 @@ export class ChunkEditor {
   get lastEvents(): Buffer {
     const { shape, includeUsage } = this.#options;
     const finishReason = toShownFinishReason(this.#finishReason ?? '', this.#values);
-    const usage = this.#hasFinalUsage && includeUsage ? this.#readUsage() : undefined;
+    const usage = this.#hasFinalUsage && includeUsage ? this.usage : undefined;
     const finish = this.#render({ value: shape.emptyValue, finishReason });
     return Buffer.from(usage ? finish + this.#render(undefined, toUsageBody(usage, this.#options)) : finish);
   }
@@ -221,11 +222,6 @@ export class ChunkEditor {
     const { valueKey, emptyValue } = this.#options.shape;
     const clientEvent = this.#render({ value: emptyValue, finishReason: null });
     this.#frame = ChunkFrame.learn(data, { valueKey, emptyValue, clientEvent });
-  }
-
-  #readUsage(): ShownUsage | undefined {
-    if (Buffer.isBuffer(this.#latestUsage)) this.#latestUsage = readEngineUsage(parseEngineJson(this.#latestUsage));
-    return this.#latestUsage;
   }
 }
 

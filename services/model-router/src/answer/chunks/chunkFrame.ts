@@ -42,15 +42,16 @@ export class ChunkFrame {
   readonly #tail: Buffer;
   /** The client's whole event around the text, which stands once in each gap. */
   readonly #clientParts: readonly Buffer[];
-  readonly #clientBytes: number;
+  #clientBytes = 0;
 
   private constructor(engine: { head: Buffer; tail: Buffer }, clientParts: readonly string[]) {
-    const parts = clientParts.map((part) => Buffer.from(part));
-    const [head = NOTHING, tail = NOTHING, ...kept] = copyTogether([engine.head, engine.tail, ...parts]);
+    const pieces = [engine.head, engine.tail];
+    for (const part of clientParts) pieces.push(Buffer.from(part));
+    const [head = NOTHING, tail = NOTHING, ...kept] = copyTogether(pieces);
     this.#head = head;
     this.#tail = tail;
     this.#clientParts = kept;
-    this.#clientBytes = kept.reduce((sum, { length }) => sum + length, 0);
+    for (const { length } of kept) this.#clientBytes += length;
   }
 
   /**
@@ -121,13 +122,17 @@ export class ChunkFrame {
 
 /** Copies in memory of their own: a few bytes of a chunk, or of Node's pool, would keep 8 KiB of it for as long as the stream lasts. */
 function copyTogether(pieces: readonly Buffer[]): Buffer[] {
-  const all = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  let size = 0;
+  for (const { length } of pieces) size += length;
+  const all = Buffer.allocUnsafeSlow(size);
+  const copies: Buffer[] = [];
   let end = 0;
-  return pieces.map((piece) => {
+  for (const piece of pieces) {
     const start = end;
     end += piece.copy(all, start);
-    return all.subarray(start, end);
-  });
+    copies.push(all.subarray(start, end));
+  }
+  return copies;
 }
 
 /** Whether the bytes of `part`, all or some, stand in `data` at a place. Faster than to have them compared by Node, as they are few. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { toChunk } from '@turnpike/http-service/toChunk';
+import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Payload } from '../fields/answerFields.ts';
@@ -172,4 +173,22 @@ export class ClientStream {
 export function cutSlowReader(res: ServerResponse, timeoutMs: number): void {
   // The socket's own timer: it starts again while its write queue shrinks, and goes back to its keep-alive afterwards.
   res.setTimeout(timeoutMs, () => res.destroy());
+}
+
+/** The streams under way in this process, which end before it does. */
+export class OpenStreams {
+  readonly #open = new OrderedSet<() => void>();
+  /** Whether every stream has been cut, so that no other may begin. Changed here alone. */
+  isCut = false;
+
+  /** Adds a stream that `cut` ends. The returned function removes it. */
+  add(cut: () => void): () => void {
+    return this.#open.add(cut);
+  }
+
+  /** Ends every stream under way, and those that follow. */
+  cutAll(): void {
+    this.isCut = true;
+    for (const cut of this.#open) cut();
+  }
 }

@@ -38,17 +38,13 @@ export class EngineStream {
   readonly #editor: ChunkEditor;
   readonly #toFault: EngineStreamOptions['toFault'];
   #held: WithheldText | undefined;
-  #hasBegun = false;
+  /** Whether any event has come from the engine, even one without meaning. Changed here alone. */
+  hasBegun = false;
 
   constructor({ isToolForced, toFault, ...options }: EngineStreamOptions) {
     this.#toFault = toFault;
     this.#editor = new ChunkEditor(options);
     this.#held = isToolForced ? new WithheldText() : undefined;
-  }
-
-  /** Whether any event has come from the engine, even one without meaning. */
-  get hasBegun(): boolean {
-    return this.#hasBegun;
   }
 
   /** The engine's latest running count; undefined until it gave one. */
@@ -62,7 +58,7 @@ export class EngineStream {
     if (parsed === 'too_large')
       return { events: [], end: { ...failedItself('engine_event_too_large'), broken: 'reset' } };
     if (parsed.length === 0) return undefined;
-    this.#hasBegun = true;
+    this.hasBegun = true;
     const events: Buffer[] = [];
     for (const data of parsed) {
       const end = this.#take(data, events);

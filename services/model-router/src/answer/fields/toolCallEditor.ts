@@ -36,11 +36,8 @@ export class ToolCallEditor {
   /** Of all arguments that came before a name. */
   #waitingLength = 0;
   #isOverfull = false;
-
-  /** Whether any call has been shown. */
-  get hasCall(): boolean {
-    return this.#calls.values().some(({ hasBegun }) => hasBegun);
-  }
+  /** Whether any call has been shown. Changed here alone. */
+  hasCall = false;
 
   /** Whether a call has no name yet, or there are too many calls, or arguments without a name. */
   get hasUnshowable(): boolean {
@@ -57,6 +54,7 @@ export class ToolCallEditor {
       if (!call) return undefined;
       const text = toArgumentsText(named.arguments);
       const delta = toDelta(call, named.name, text);
+      this.hasCall ||= call.hasBegun;
       if (delta) deltas.push(delta);
       else if (!call.hasBegun) this.#waitingLength += text.length;
       if (this.#waitingLength > MAX_WAITING_LENGTH) return this.#refuse();
