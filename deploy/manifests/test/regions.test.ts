@@ -14,6 +14,7 @@ import {
 } from '@turnpike/config/services';
 import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import type { Caller, InternalRoute } from '@turnpike/internal-api/internalApi';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { z } from 'zod';
 import { readConfigSchemas } from '../src/readConfigSchemas.ts';
@@ -374,23 +375,21 @@ it.each(GLOBAL_OVERLAYS)('%s names a region only in addresses for browsers', (ov
 });
 
 describeWithKustomize('overlays/global', () => {
-  it('lets browsers in by the host of the account layer, and regions to the feed alone', () => {
+  it('lets browsers in by the host of the account layer, and regions to the routes that their services call', () => {
     const manifests = manifestsOf('overlays/global');
     const routes = manifests
       .filter(({ kind }) => kind === 'HTTPRoute')
       .map(({ spec }) => spec as Record<string, unknown>);
     const { ACCOUNT_ORIGIN: origin } = configOf('control-plane', 'overlays/global');
-    const { method, path } = controlPlaneApi.routes.readFeed;
+    const matches = Object.values<InternalRoute>(controlPlaneApi.routes)
+      .filter(({ callers }) => callers.some((caller: Caller) => caller !== 'operator'))
+      .map(({ method, path }) => ({ method, path: { type: 'Exact', value: path } }));
+    expect(matches).toContainEqual({ method: 'GET', path: { type: 'Exact', value: '/internal/feed' } });
     expect(routes).toMatchObject([
       { hostnames: [new URL(String(origin)).host], rules: [{ backendRefs: [{ name: 'control-plane', port: 8080 }] }] },
       {
         hostnames: ['feed.turnpike.example'],
-        rules: [
-          {
-            matches: [{ method, path: { type: 'Exact', value: path } }],
-            backendRefs: [{ name: 'control-plane', port: 9090 }],
-          },
-        ],
+        rules: [{ matches, backendRefs: [{ name: 'control-plane', port: 9090 }] }],
       },
     ]);
     const policy = manifests.find(({ metadata }) => metadata.name === 'gateway-to-control-plane');
