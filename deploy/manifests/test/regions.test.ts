@@ -120,13 +120,13 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
       const addresses = Object.entries(config).filter(([key]) =>
         /^(AUTH|CATALOG|ROUTER|MEDIA|LEDGER|CONTROL_PLANE)_(INTERNAL_)?URL$/.test(key),
       );
-      // A region on one's own machine follows no feed.
-      const callees = entryOf(name).calls.filter(
-        (callee) => entryOf(callee).scope === 'region' || !overlay.startsWith('overlays/local/'),
-      );
-      const expected = callees.map((callee) => {
+      // On one's own machine the account layer is in the same cluster.
+      const feed = overlay.startsWith('overlays/local/')
+        ? 'http://control-plane.turnpike-global:9090'
+        : 'https://feed.turnpike.example';
+      const expected = entryOf(name).calls.map((callee) => {
         const { settings, scope } = entryOf(callee);
-        if (scope === 'global') return [`${settings}_INTERNAL_URL`, 'https://feed.turnpike.example'];
+        if (scope === 'global') return [`${settings}_INTERNAL_URL`, feed];
         return name === 'edge'
           ? [`${settings}_URL`, `http://${callee}:8080`]
           : [`${settings}_INTERNAL_URL`, `http://${callee}:9090`];
@@ -411,6 +411,63 @@ describeWithKustomize('overlays/global', () => {
       },
     });
     expect(configOf('edge', overlay).CONSOLE_ALLOWED_ORIGIN).toBe(origin);
+  });
+});
+
+describeWithKustomize("the account layer of one's own machine", () => {
+  const overlay = 'overlays/local/global';
+  const specOf = (name: string, place: string) =>
+    manifestsOf(place).find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === name)?.spec;
+  const followers = {
+    matchExpressions: [{ key: 'app.kubernetes.io/name', operator: 'In', values: ['auth', 'usage-ledger'] }],
+  };
+
+  it.each(REGIONS)('gives its feed to those services of %s that follow it, and to nothing else', (region) => {
+    const place = `overlays/local/${region}`;
+    const following = REGION_SERVICES.filter((name) =>
+      entryOf(name).calls.some((callee) => entryOf(callee).scope === 'global'),
+    );
+    expect(following).toEqual(followers.matchExpressions[0]?.values);
+    const ports = [{ protocol: 'TCP', port: 9090 }];
+    const label = { 'turnpike/scope': 'region' };
+    expect(manifestsOf(place).find(({ kind }) => kind === 'Namespace')?.metadata.labels).toMatchObject(label);
+    expect(specOf('regions-to-control-plane', overlay)).toEqual({
+      podSelector: { matchLabels: { 'app.kubernetes.io/name': 'control-plane' } },
+      policyTypes: ['Ingress'],
+      ingress: [{ from: [{ namespaceSelector: { matchLabels: label }, podSelector: followers }], ports }],
+    });
+    const namespace = { matchLabels: { 'kubernetes.io/metadata.name': 'turnpike-global' } };
+    const podSelector = { matchLabels: { 'app.kubernetes.io/name': 'control-plane' } };
+    expect(specOf('to-account-layer', place)).toEqual({
+      podSelector: followers,
+      policyTypes: ['Egress'],
+      egress: [{ to: [{ namespaceSelector: namespace, podSelector }], ports }],
+    });
+    const [scope] = manifestsOf(overlay).filter(({ kind }) => kind === 'Namespace');
+    expect(scope?.metadata.labels).not.toMatchObject(label);
+  });
+
+  it.each(REGIONS)(
+    'is the one whose pages the console host of %s serves, with credit for a first workspace',
+    (region) => {
+      const { ACCOUNT_ORIGIN: origin, ...config } = configOf('control-plane', overlay);
+      expect(configOf('edge', `overlays/local/${region}`).CONSOLE_ALLOWED_ORIGIN).toBe(origin);
+      expect(Object.keys(config.REGION_HOSTS as object)).toContain(region);
+      expect(config.WELCOME_CREDIT_NANO_USD).toBeGreaterThan(0n);
+    },
+  );
+
+  it('sends mails to the catcher, which nothing else reaches', () => {
+    const [container] = workloadOf('mail-catcher', overlay).pod.containers;
+    const port = container?.ports?.find(({ name }) => name === 'smtp')?.containerPort;
+    expect(container?.env).toContainEqual({ name: 'SMTP_PORT', value: String(port) });
+    const ports = [{ protocol: 'TCP', port }];
+    const of = (name: string) => ({ podSelector: { matchLabels: { 'app.kubernetes.io/name': name } } });
+    expect(specOf('mail-catcher', overlay)?.ingress).toEqual([{ from: [of('control-plane')], ports }]);
+    expect(specOf('control-plane-to-mail-catcher', overlay)).toMatchObject({
+      ...of('control-plane'),
+      egress: [{ to: [of('mail-catcher')], ports }],
+    });
   });
 });
 
