@@ -35,7 +35,7 @@ export async function runCell(cell: Cell, { seed, doing }: Pick<Suite, 'seed' | 
       if (!isRight) problems.add(what);
     },
     async openBooks(region) {
-      const stack = await openRegion(region, (await readClusterFile())[region]);
+      const stack = await openRegion(region, (await readClusterFile()).regions[region]);
       await stack.untilReady();
       await stack.findSimulators();
       await Promise.all([...stack.simulators, ...stack.mediaBackends].map((simulator) => simulator.mend()));

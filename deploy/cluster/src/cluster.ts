@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { relative } from 'node:path';
-import { REGIONS, type Region } from '@turnpike/config/region';
+import { REGIONS, type Region, type Scope } from '@turnpike/config/region';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
-import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { SEEDED_CREDIT_USD, seedWorkspace } from '@turnpike/local-stack/seedWorkspace';
+import { StackError } from '@turnpike/local-stack/stackError';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { checkRequirements } from './checkRequirements.ts';
-import { applyObjects, deployRegion } from './deployRegion.ts';
-import { type ClusterRegion, describeRegion, writeClusterFile } from './describeCluster.ts';
+import { type ClusterSecrets, loadClusterSecrets } from './clusterSecrets.ts';
+import { applyObjects, deployScope } from './deployScope.ts';
+import { type ClusterDescription, type ClusterRegion, describeCluster, writeClusterFile } from './describeCluster.ts';
 import { ensureImages, type Image, loadImages } from './images.ts';
-import { BIN, KUBECONFIG, namespaceOf, STACK_FILE } from './paths.ts';
-import { loadRegionSecrets } from './regionSecrets.ts';
+import { BIN, KUBECONFIG, namespaceOf, SCOPES, STACK_FILE } from './paths.ts';
 import { runScript } from './runScript.ts';
 
 /** Where progress goes, a line at a time. */
@@ -26,6 +26,7 @@ const MODEL = 'llama-3.3-70b-instruct';
 
 /** How long it takes at most until the nodes let this machine in. */
 const LET_IN_WITHIN_MS = 30_000;
+const ANSWER_WITHIN_MS = 5_000;
 
 const toSeconds = (durationMs: number): string => `${(durationMs / 1_000).toFixed(1)} s`;
 
@@ -42,57 +43,68 @@ async function compile(print: Output['print']): Promise<void> {
 }
 
 /**
- * Starts the cluster and both regions in it, or brings them up to date, and resolves when every service is ready and each region has
- * a workspace with a key and credit. Says on the way what is ready, and in the end how to reach it.
+ * Starts the cluster with both regions and the account layer, or brings them up to date, and resolves when every service is ready and
+ * each region has a workspace with a key and credit. Says on the way what is ready, and in the end how to reach it.
  */
 export async function bringUp({ print, heading, nodes }: Output & { nodes: number }): Promise<void> {
   const startedAt = performance.now();
-  print(heading('Turnpike on Kubernetes, regions us and eu'));
+  print(heading('Turnpike on Kubernetes: regions us and eu, and the account layer'));
   const images = await build({ print, heading });
   // First, as nodes begin with the images that are kept.
   await timed(print, 'images loaded', () => loadImages(images));
   await timed(print, 'cluster', () => runScript('up', { args: [String(nodes)], say: () => undefined }));
 
   const digests = new Map(images.map(({ name, digest }) => [name, digest]));
+  const secrets = await loadClusterSecrets();
   await Promise.all(
-    REGIONS.map(async (region) => {
-      const secrets = await loadRegionSecrets(region);
-      const onReady = (name: string, tookMs: number): void => printReady(print, `${region} ${name}`, tookMs);
-      await deployRegion(region, { secrets, digests, onReady });
+    SCOPES.map(async (scope) => {
+      const onReady = (name: string, tookMs: number): void => printReady(print, `${scope} ${name}`, tookMs);
+      await deployScope(scope, { secrets, digests, onReady });
     }),
   );
-  const described = await openRegions();
+  const described = await openCluster(secrets);
   print(`  Ready in ${toSeconds(performance.now() - startedAt)}.\n`);
   print(formatCluster(described, heading));
 }
 
 /**
- * Lets this machine into regions that are ready, gives each a workspace with a key and credit, and says how they are reached, in the
- * file of the cluster too. Done again it changes nothing.
+ * Admits this machine to regions and an account layer that are ready, gives each region a workspace with a key and credit, and writes the
+ * file of the cluster. Done again it changes nothing.
  */
-export async function openRegions(): Promise<Record<Region, ClusterRegion>> {
-  const regions = REGIONS.map(async (region) => [region, await openRegion(region, await loadRegionSecrets(region))]);
-  const described = Object.fromEntries(await Promise.all(regions)) as Record<Region, ClusterRegion>;
+export async function openCluster(secrets: ClusterSecrets): Promise<ClusterDescription> {
+  await applyObjects(SCOPES.map(toMachinePolicy));
+  const described = await describeCluster(secrets);
+  const regions = REGIONS.map((region) => seedRegion(described.regions[region], secrets[region].internalKeys.operator));
+  await Promise.all([...regions, untilAccountAnswers(described)]);
   await writeClusterFile(described);
   return described;
 }
 
-/** Lets this machine in, and gives the region a workspace with a key and credit. */
-async function openRegion(region: Region, secrets: LocalSecrets): Promise<ClusterRegion> {
-  await applyObjects([toMachinePolicy(region)]);
-  const described = await describeRegion(region, secrets);
-  const { auth, 'usage-ledger': ledger } = described.services;
+/** Gives a region a workspace with a key and credit. */
+async function seedRegion({ services, api_key: apiKey }: ClusterRegion, operatorKey = ''): Promise<void> {
+  const { auth, 'usage-ledger': ledger } = services;
   const seed = () =>
     seedWorkspace({
       auth: { url: auth.url, internalUrl: auth.internal_url },
       ledger: { url: ledger.url, internalUrl: ledger.internal_url },
-      apiKey: secrets.apiKey,
-      operatorKey: secrets.internalKeys.operator ?? '',
+      apiKey,
+      operatorKey,
     });
   // The policy is in force on every node only seconds after it was taken: until then this machine is refused.
   const isSeeded = () => seed().then(() => true, ignoreNoAnswer);
   if (!(await waitFor(isSeeded, { timeoutMs: LET_IN_WITHIN_MS, intervalMs: 500 }))) await seed();
-  return described;
+}
+
+/** Throws a `StackError` if the account layer lets this machine in too late. */
+async function untilAccountAnswers({ services }: ClusterDescription): Promise<void> {
+  const url = `${services['control-plane'].url}/account/health`;
+  const answers = () =>
+    fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).then(
+      ({ ok }) => ok || undefined,
+      () => undefined,
+    );
+  if (!(await waitFor(answers, { timeoutMs: LET_IN_WITHIN_MS, intervalMs: 500 })))
+    throw new StackError(`${url} does not answer within ${LET_IN_WITHIN_MS / 1_000} s.`);
 }
 
 function ignoreNoAnswer(error: unknown): undefined {
@@ -117,7 +129,7 @@ function printReady(print: Output['print'], name: string, tookMs: number): void 
   print(`  ${name.padEnd(22)} ready after ${toSeconds(tookMs)}`);
 }
 
-function formatCluster(regions: Record<Region, ClusterRegion>, heading: Output['heading']): string {
+function formatCluster({ account, regions }: ClusterDescription, heading: Output['heading']): string {
   const kubectl = `${BIN}/kubectl --kubeconfig ${KUBECONFIG}`;
   return [
     ...REGIONS.flatMap((region) => {
@@ -132,20 +144,27 @@ function formatCluster(regions: Record<Region, ClusterRegion>, heading: Output['
         '',
       ];
     }),
+    heading(`Account layer, at ${account.origin} once these run; mails at ${account.mail_catcher_url}`),
+    `  ${kubectl} -n ${namespaceOf('global')} port-forward service/control-plane 8106:8080`,
+    ...REGIONS.map((region) => `  ${kubectl} -n ${namespaceOf(region)} port-forward service/edge ${FORWARDS[region]}`),
+    '',
     '  "npm run cluster -- test" tries it, "npm run cluster -- down" ends it.',
   ].join('\n');
 }
+
+/** The ports of a region's edge, API and console host, at the addresses that the account layer lists to browsers. */
+const FORWARDS: Record<Region, string> = { us: '8080:8080 8107:8081', eu: '8081:8080 8108:8081' };
 
 /** The bridge of this machine and its nodes. */
 const MACHINE = '10.213.0.0/24';
 
 /**
- * Admits this machine, which is no pod, to every pod of a region: the clients, the operator and the tests run here. The manifests
+ * Admits this machine, which is no pod, to every pod of a scope: the clients, the operator and the tests run here. The manifests
  * decide about connections between pods.
  */
-const toMachinePolicy = (region: Region): object => ({
+const toMachinePolicy = (scope: Scope): object => ({
   apiVersion: 'networking.k8s.io/v1',
   kind: 'NetworkPolicy',
-  metadata: { name: 'this-machine', namespace: namespaceOf(region) },
+  metadata: { name: 'this-machine', namespace: namespaceOf(scope) },
   spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [{ from: [{ ipBlock: { cidr: MACHINE } }] }] },
 });

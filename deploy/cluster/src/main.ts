@@ -7,7 +7,7 @@ import { CLUSTER_USAGE, parseClusterArguments } from './parseClusterArguments.ts
 
 const SUITE = fileURLToPath(new URL('../../../test/cluster/main.ts', import.meta.url));
 
-/** `npm run cluster`: both regions on a real Kubernetes on this machine, or one of its other commands. */
+/** `npm run cluster`: both regions and the account layer on a real Kubernetes on this machine, or one of its other commands. */
 async function main(): Promise<number> {
   const command = parseClusterArguments(process.argv.slice(2));
   const output = { print, heading };

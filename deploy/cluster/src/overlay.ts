@@ -1,4 +1,4 @@
-import type { Region } from '@turnpike/config/region';
+import type { Scope } from '@turnpike/config/region';
 import { SERVICE_NAMES } from '@turnpike/config/services';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
@@ -16,15 +16,15 @@ const manifestSchema = z.looseObject({
 });
 export type Manifest = z.output<typeof manifestSchema>;
 
-/** What `kubectl kustomize` makes of a region's overlay. */
-export async function buildOverlay(region: Region): Promise<Manifest[]> {
-  return parseManifests(await kubectl(['kustomize', overlayOf(region)]));
+/** What `kubectl kustomize` makes of a scope's overlay. */
+export async function buildOverlay(scope: Scope): Promise<Manifest[]> {
+  return parseManifests(await kubectl(['kustomize', overlayOf(scope)]));
 }
 
 export const parseManifests = (text: string): Manifest[] =>
   parseAllDocuments(text).map((document) => manifestSchema.parse(document.toJS()));
 
-/** A region's objects, in the order in which they are applied. */
+/** A scope's objects, in the order in which they are applied. */
 export interface Phases {
   namespaces: Manifest[];
   /** Stores, engines, and all that is no workload. */

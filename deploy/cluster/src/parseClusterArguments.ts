@@ -10,8 +10,8 @@ export type ClusterArguments =
 
 export const CLUSTER_USAGE = `npm run cluster -- [--nodes N] | build | down | test [cell…]
 
-Runs both regions on a real Kubernetes on this machine, each in a namespace of its own: builds what is missing, starts the
-cluster, loads the images that changed, and waits until every service is ready. Done again it brings the cluster up to date.
+Runs both regions and the account layer on a real Kubernetes on this machine, each in a namespace of its own: builds what is
+missing, starts the cluster, loads the images that changed, and waits until every service is ready. Done again it brings the cluster up to date.
 
   --nodes N      nodes of the cluster, 1 to 9; 1 where it is not given
   build          compiles the cluster and builds the images, and starts nothing

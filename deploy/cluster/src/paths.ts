@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Region } from '@turnpike/config/region';
+import { REGIONS, type Scope } from '@turnpike/config/region';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 
 /** The scripts of this folder, with a slash at the end; `lib.sh` there says the same of what follows. */
@@ -15,12 +15,13 @@ export const BIN = join(CACHE, 'bin');
 export const STATE = join(CACHE, 'state');
 export const KUBECONFIG = join(CACHE, 'kubeconfig');
 
-/** What the command keeps of its own: secrets, and how the regions are reached. */
+/** What the command keeps of its own: secrets, and how the scopes are reached. */
 export const OWN_STATE = join(repositoryRoot, '.turnpike', 'cluster');
 export const STACK_FILE = join(OWN_STATE, 'stack.json');
 
-// Each region is a namespace, which holds no address of the other.
+/** The scopes of the cluster: each region, and the account layer beside them. Each is a namespace. */
+export const SCOPES: readonly Scope[] = [...REGIONS, 'global'];
 
-export const namespaceOf = (region: Region): string => `turnpike-${region}`;
-export const overlayOf = (region: Region): string => join(repositoryRoot, 'k8s', 'overlays', 'local', region);
-export const secretsFileOf = (region: Region): string => join(OWN_STATE, `${region}-secrets.json`);
+export const namespaceOf = (scope: Scope): string => `turnpike-${scope}`;
+export const overlayOf = (scope: Scope): string => join(repositoryRoot, 'k8s', 'overlays', 'local', scope);
+export const secretsFileOf = (scope: Scope): string => join(OWN_STATE, `${scope}-secrets.json`);

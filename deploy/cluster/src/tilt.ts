@@ -1,23 +1,24 @@
-import { REGIONS } from '@turnpike/config/region';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { stringify } from 'yaml';
-import { openRegions } from './cluster.ts';
-import { loadRegionSecrets, toSecretObjects } from './regionSecrets.ts';
+import { openCluster } from './cluster.ts';
+import { loadClusterSecrets, toSecretObjects } from './clusterSecrets.ts';
+import { SCOPES } from './paths.ts';
 
 /**
- * What the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every region, which are made where they are missing,
+ * What the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every scope, which are made where they are missing,
  * and `tilt.ts open` lets this machine in, gives each region a workspace, and describes them for the operator's command line.
  */
 async function main(command: string | undefined): Promise<void> {
   if (command === 'secrets') return printSecrets();
-  if (command === 'open') return void (await openRegions());
+  if (command === 'open') return void (await openCluster(await loadClusterSecrets()));
   throw new StackError('There is "secrets" and "open".');
 }
 
 async function printSecrets(): Promise<void> {
-  for (const region of REGIONS) {
-    const objects = toSecretObjects(region, await loadRegionSecrets(region));
-    for (const object of objects) process.stdout.write(`---\n${stringify(object, { lineWidth: 0 })}`);
+  const secrets = await loadClusterSecrets();
+  for (const scope of SCOPES) {
+    for (const object of toSecretObjects(scope, secrets))
+      process.stdout.write(`---\n${stringify(object, { lineWidth: 0 })}`);
   }
 }
 

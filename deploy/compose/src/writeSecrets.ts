@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toSecretValues } from '@turnpike/cluster/regionSecrets';
+import { toSecretValues } from '@turnpike/cluster/clusterSecrets';
 import { REGION_SERVICES } from '@turnpike/config/services';
 import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
 
@@ -10,7 +10,7 @@ import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
  */
 export async function writeSecrets(folder: string): Promise<string[]> {
   const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), {
-    region: 'us',
+    scope: 'us',
     services: REGION_SERVICES,
     dataDirs: [],
   });

@@ -9,7 +9,7 @@ import { loadLocalSecrets } from './localSecrets.ts';
 
 let stateDir: string;
 const load = (region: Region = 'us', services: readonly ServiceName[] = SERVICE_NAMES) =>
-  loadLocalSecrets(join(stateDir, 'secrets.json'), { region, services, dataDirs: [join(stateDir, 'data')] });
+  loadLocalSecrets(join(stateDir, 'secrets.json'), { scope: region, services, dataDirs: [join(stateDir, 'data')] });
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'turnpike-secrets-'));
 });

@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { generateSigningKey, toPublicKey } from '@turnpike/config/internalKeys';
-import type { Region } from '@turnpike/config/region';
+import type { Scope } from '@turnpike/config/region';
 import {
   DATABASE_SERVICES,
   type DatabaseService,
@@ -52,7 +52,7 @@ export type LocalSecrets = z.infer<typeof localSecretsSchema>;
  */
 export async function loadLocalSecrets(
   file: string,
-  { region, services, dataDirs }: { region: Region; services: readonly ServiceName[]; dataDirs: string[] },
+  { scope, services, dataDirs }: { scope: Scope; services: readonly ServiceName[]; dataDirs: string[] },
 ): Promise<LocalSecrets> {
   const startAfresh = `To start afresh, remove ${dirname(file)}.`;
   const text = await readFile(file, 'utf8').catch(() => undefined);
@@ -60,23 +60,23 @@ export async function loadLocalSecrets(
     try {
       const kept = JSON.parse(text);
       const secrets = localSecretsSchema.parse({
-        internalKeys: makeInternalKeys(region, services),
+        internalKeys: makeInternalKeys(scope, services),
         ...makeAccountSecrets(services),
         ...kept,
       });
       // The file of an earlier version lacks some of them.
       if (Object.keys(kept).length < Object.keys(secrets).length) await writeSecretsFile(file, secrets);
-      if (secrets.internalKeys.operator?.startsWith(`${region}/`)) return secrets;
+      if (secrets.internalKeys.operator?.startsWith(`${scope}/`)) return secrets;
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
     }
     throw new StackError(
-      `${file} has the secrets of another region than ${region}. Choose another PORT_BASE. ${startAfresh}`,
+      `${file} has the secrets of another region than ${scope}. Choose another PORT_BASE. ${startAfresh}`,
     );
   }
   if (dataDirs.some((dataDir) => existsSync(dataDir)))
     throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);
-  const secrets = makeSecrets(region, services);
+  const secrets = makeSecrets(scope, services);
   await mkdir(dirname(file), { recursive: true });
   await writeSecretsFile(file, secrets);
   return secrets;
@@ -87,11 +87,11 @@ async function writeSecretsFile(file: string, secrets: LocalSecrets): Promise<vo
   await rename(`${file}.partial`, file);
 }
 
-/** A key for each of these services, in its scope, and for the region's operator. */
-function makeInternalKeys(region: Region, services: readonly ServiceName[]): Record<string, string> {
+/** A key for each of these services, in its own scope, and for the operator of this one. */
+function makeInternalKeys(scope: Scope, services: readonly ServiceName[]): Record<string, string> {
   const toKey = (name: ServiceName | 'operator') => {
     const isGlobal = name !== 'operator' && entryOf(name).scope === 'global';
-    return [name, generateSigningKey(`${isGlobal ? 'global' : region}/${name}`)];
+    return [name, generateSigningKey(`${isGlobal ? 'global' : scope}/${name}`)];
   };
   return Object.fromEntries([...services, 'operator' as const].map(toKey));
 }
@@ -104,9 +104,9 @@ const makeSecret = (): string => randomBytes(32).toString('hex');
 const makeAccountSecrets = (services: readonly ServiceName[]) =>
   services.includes('control-plane') ? { oidcClientSecret: makeSecret() } : {};
 
-function makeSecrets(region: Region, services: readonly ServiceName[]): LocalSecrets {
+function makeSecrets(scope: Scope, services: readonly ServiceName[]): LocalSecrets {
   return {
-    internalKeys: makeInternalKeys(region, services),
+    internalKeys: makeInternalKeys(scope, services),
     keyPeppers: `local1:${makeSecret()}`,
     cacheSaltKeys: `local1:${makeSecret()}`,
     postgresPassword: makeSecret(),

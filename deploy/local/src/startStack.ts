@@ -150,7 +150,7 @@ async function prepareLaunch(
       const secretsFile = join(folder, 'secrets.json');
       const dataDirs = DATA_KINDS.map((each) => join(folder, `data-${each}`));
       const services = index === 0 ? SERVICE_NAMES : REGION_SERVICES;
-      const secrets = await loadLocalSecrets(secretsFile, { region: plan.region, services, dataDirs });
+      const secrets = await loadLocalSecrets(secretsFile, { scope: plan.region, services, dataDirs });
       return { ...plan, folder, services, secretsFile, secrets };
     }),
   );

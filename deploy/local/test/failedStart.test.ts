@@ -49,7 +49,7 @@ it('names file, line and reason of a mistake in the catalog, and starts nothing'
 it(
   'says what Postgres said when it does not come up, and stops what had started',
   async () => {
-    await loadLocalSecrets(join(stateDir, 'secrets.json'), { region: 'us', services: SERVICE_NAMES, dataDirs: [] });
+    await loadLocalSecrets(join(stateDir, 'secrets.json'), { scope: 'us', services: SERVICE_NAMES, dataDirs: [] });
     await mkdir(join(stateDir, 'data-embedded', 'postgres'), { recursive: true }); // data that something has emptied
 
     await expect(startStack({ portBase, stateDir, kafka: false })).rejects.toThrow(

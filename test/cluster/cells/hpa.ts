@@ -1,4 +1,4 @@
-import { applyObjects } from '@turnpike/cluster/deployRegion';
+import { applyObjects } from '@turnpike/cluster/deployScope';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/paths';
 import type { Cell } from '../cell.ts';

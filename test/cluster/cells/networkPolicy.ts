@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { applyObjects } from '@turnpike/cluster/deployRegion';
+import { applyObjects } from '@turnpike/cluster/deployScope';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/paths';
-import { REGIONS } from '@turnpike/config/region';
-import { REGION_DATABASE_SERVICES } from '@turnpike/config/services';
+import { namespaceOf, SCOPES } from '@turnpike/cluster/paths';
+import { REGIONS, type Scope } from '@turnpike/config/region';
+import { DATABASE_SERVICES, entryOf } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { type Flow, listFlows, type Party } from '@turnpike/manifests/flows';
 import type { Cell } from '../cell.ts';
@@ -16,7 +16,9 @@ const PROBE = fileURLToPath(new URL('../tryConnections.ts', import.meta.url));
 const ROLE = 'turnpike/role';
 /** Stand-ins of what runs for a moment only, and of a pod that no policy names. */
 const STAND_IN = 'turnpike.local/stand-in';
-const STAND_INS = [...REGION_DATABASE_SERVICES.map((service) => `migrate-${service}`), 'nobody'];
+const STAND_INS = SCOPES.flatMap((scope) =>
+  [...migrationsOf(scope), 'nobody'].map((name) => ({ namespace: namespaceOf(scope), name })),
+);
 const STANDING_WITHIN_MS = 60_000;
 /** Pods that try at a time: most of it is waiting. */
 const AT_ONCE = 6;
@@ -37,14 +39,15 @@ interface Target {
 
 export const networkPolicy: Cell = {
   name: 'network-policy',
-  does: 'every pod of both regions and of the system tries every port on which another one listens, from within its own network',
-  holds: 'exactly the documented connections open: k8s/README.md; between the regions, and to this machine, none',
+  does: 'every pod of both regions, of the account layer and of the system tries every port on which another one listens, from within its own network',
+  holds:
+    'exactly the documented connections open: k8s/README.md; from a region to the account layer those of its feed; between the regions, and to this machine, none',
   async run({ check, note, doing }) {
     const listeners = await Promise.all(MACHINE_PORTS.map(listenHere));
     await setStandIns();
     try {
       const pods = (
-        await Promise.all([...REGIONS.map(namespaceOf), 'kube-system'].map((namespace) => listPods(namespace)))
+        await Promise.all([...SCOPES.map(namespaceOf), 'kube-system'].map((namespace) => listPods(namespace)))
       ).flat();
       const containers = await listContainers(pods);
       const ofPods = [...new Map(containers.map((container) => [container.pod.metadata.uid, container])).values()];
@@ -81,7 +84,6 @@ const toName = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.
 
 /** Every port on which a pod listens for others, read from its own network. */
 async function listTargets(containers: readonly Container[]): Promise<Target[]> {
-  const flows = listFlows('region');
   const targets = containers.map(async (container): Promise<Target[]> => {
     const { pod } = container;
     const tables = await runInNetwork(container, ['cat', '/proc/net/tcp', '/proc/net/tcp6']);
@@ -89,30 +91,51 @@ async function listTargets(containers: readonly Container[]): Promise<Target[]> 
       host: pod.status.podIP ?? '',
       port,
       name: `${toApp(pod)}:${port}`,
-      isAllowed: (from) => isDocumented(flows, from, pod, port),
+      isAllowed: (from) => isDocumented(from, pod, port),
     }));
   });
   return (await Promise.all(targets)).flat();
 }
 
-function isDocumented(flows: readonly Flow[], from: Pod, to: Pod, port: number): boolean {
+const FLOWS = { region: listFlows('region'), global: listFlows('global') };
+
+/** What only this cluster has: services of a region follow the feed at the account layer's own listener, and mails end in a pod. */
+const OWN_WAYS: { from: string[]; ofNamespaces: string[]; to: string; port: number }[] = [
+  { from: ['auth', 'usage-ledger'], ofNamespaces: REGIONS.map(namespaceOf), to: 'control-plane', port: 9090 },
+  { from: ['control-plane'], ofNamespaces: [namespaceOf('global')], to: 'mail-catcher', port: 2525 },
+];
+
+function isDocumented(from: Pod, to: Pod, port: number): boolean {
   if (to.metadata.namespace === 'kube-system' && from.metadata.namespace === 'kube-system') return true;
-  return flows.some(
-    (flow) =>
-      isParty(flow.from, from, to.metadata.namespace) &&
-      isParty(flow.to, to, from.metadata.namespace) &&
-      flow.ports.some(
-        ({ protocol, port: first, endPort = first }) => protocol === 'TCP' && first <= port && port <= endPort,
-      ),
-  );
+  return isOwnWay(from, to, port) || flowsOf(from).some((flow) => isOfFlow(flow, from, to, port));
 }
 
-/** Whether a pod is what a flow names; `region` is the namespace of the other end. */
-function isParty(party: Party, { metadata: { labels, namespace } }: Pod, region: string): boolean {
+const flowsOf = ({ metadata }: Pod): readonly Flow[] =>
+  metadata.namespace === namespaceOf('global') ? FLOWS.global : FLOWS.region;
+
+const isOfFlow = (flow: Flow, from: Pod, to: Pod, port: number): boolean =>
+  isParty(flow.from, from, to.metadata.namespace) &&
+  isParty(flow.to, to, from.metadata.namespace) &&
+  flow.ports.some(
+    ({ protocol, port: first, endPort = first }) => protocol === 'TCP' && first <= port && port <= endPort,
+  );
+
+const isOwnWay = ({ metadata: from }: Pod, { metadata: to }: Pod, port: number): boolean =>
+  to.namespace === namespaceOf('global') &&
+  OWN_WAYS.some(
+    (way) =>
+      way.port === port &&
+      way.to === to.labels[APP] &&
+      way.from.includes(from.labels[APP] ?? '') &&
+      way.ofNamespaces.includes(from.namespace),
+  );
+
+/** Whether a pod is what a flow names; `other` is the namespace of the other end. */
+function isParty(party: Party, { metadata: { labels, namespace } }: Pod, other: string): boolean {
   if (party.kind === 'outsider')
     return party.name === 'name server' && namespace === 'kube-system' && labels['k8s-app'] === 'kube-dns';
-  // Names are asked of the name server alone; everything else is of the same region.
-  if (namespace !== region && region !== 'kube-system') return false;
+  // Names are asked of the name server alone; everything else is of the same namespace.
+  if (namespace !== other && other !== 'kube-system') return false;
   if (namespace === 'kube-system') return false;
   if (party.kind === 'role') return labels[ROLE] === party.name;
   return labels[APP] === (party.kind === 'migration' ? `migrate-${party.name}` : party.name);
@@ -132,6 +155,12 @@ function listOutside(): Target[] {
   ];
 }
 
+/** The labels of the migrations of a scope. */
+function migrationsOf(scope: Scope): string[] {
+  const kind = scope === 'global' ? 'global' : 'region';
+  return DATABASE_SERVICES.filter((service) => entryOf(service).scope === kind).map((service) => `migrate-${service}`);
+}
+
 const listenHere = (port: number): Promise<Server> =>
   new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy()).once('error', reject);
@@ -139,23 +168,23 @@ const listenHere = (port: number): Promise<Server> =>
   });
 
 async function setStandIns(): Promise<void> {
-  await applyObjects(REGIONS.flatMap((region) => STAND_INS.map((name) => toStandIn(namespaceOf(region), name))));
+  await applyObjects(STAND_INS.map(toStandIn));
   const areReady = async (): Promise<true | undefined> => {
-    const pods = (await Promise.all(REGIONS.map((region) => listPods(namespaceOf(region))))).flat();
+    const pods = (await Promise.all(SCOPES.map((scope) => listPods(namespaceOf(scope))))).flat();
     const standing = pods.filter(({ metadata }) => STAND_IN in metadata.labels);
-    return (standing.length === STAND_INS.length * REGIONS.length && standing.every(isPodReady)) || undefined;
+    return (standing.length === STAND_INS.length && standing.every(isPodReady)) || undefined;
   };
   if (!(await waitFor(areReady, { timeoutMs: STANDING_WITHIN_MS, intervalMs: 500 })))
     throw new Error('a stand-in does not start');
 }
 
 async function removeStandIns(): Promise<void> {
-  for (const region of REGIONS)
-    await kubectl(['delete', 'pods', '-n', namespaceOf(region), '-l', STAND_IN, '--grace-period=1', '--wait=false']);
+  for (const scope of SCOPES)
+    await kubectl(['delete', 'pods', '-n', namespaceOf(scope), '-l', STAND_IN, '--grace-period=1', '--wait=false']);
 }
 
 /** A pod that only waits, with the labels by which policies know the other one. */
-const toStandIn = (namespace: string, name: string): object => ({
+const toStandIn = ({ namespace, name }: { namespace: string; name: string }): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {

@@ -1,8 +1,8 @@
-import { applyObjects } from '@turnpike/cluster/deployRegion';
+import { loadClusterSecrets, toSecretObjects } from '@turnpike/cluster/clusterSecrets';
+import { applyObjects } from '@turnpike/cluster/deployScope';
 import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeCluster';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/paths';
-import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
 import { REGION_SERVICES } from '@turnpike/config/services';
 import { Redis } from 'ioredis';
 import pg from 'pg';
@@ -27,7 +27,7 @@ export const opsDay: Cell = {
   does: `runs the commands of docs/runbooks as they stand there, under ${CALLS_PER_SECOND} calls a second: auth scaled to 5, an engine drained, every secret changed but the object store’s`,
   holds: 'every command ends well and does what its page says, no call fails, and the books are exact',
   async run(suite) {
-    const described = (await readClusterFile())[REGION];
+    const described = (await readClusterFile()).regions[REGION];
     const context = await suite.openBooks(REGION);
     const load = context.startLoad({ calls: UNBOUNDED, perSecond: CALLS_PER_SECOND, openAtMost: 100 });
     try {
@@ -168,7 +168,8 @@ async function askPostgres(
 
 /** The secrets are again those that the cluster's command keeps, in the stores and in every service. */
 async function putSecretsBack(described: ClusterRegion): Promise<void> {
-  const secrets = await loadRegionSecrets(REGION);
+  const clusterSecrets = await loadClusterSecrets();
+  const secrets = clusterSecrets[REGION];
   for (const [role, password] of Object.entries(secrets.databasePasswords))
     await askPostgres(described, 'postgres', `ALTER ROLE ${role} PASSWORD '${password}'`);
   const url = new URL(described.redis_url);
@@ -177,7 +178,7 @@ async function putSecretsBack(described: ClusterRegion): Promise<void> {
   await redis.connect();
   await redis.call('ACL', 'SETUSER', 'default', 'resetpass', `>${secrets.redisPassword}`);
   redis.disconnect();
-  await applyObjects(toSecretObjects(REGION, secrets));
+  await applyObjects(toSecretObjects(REGION, clusterSecrets));
   const workloads = await Promise.all(REGION_SERVICES.map((name) => getWorkload(REGION, name)));
   const names = workloads.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
   await kubectl(['rollout', 'restart', ...names, '-n', NAMESPACE]);

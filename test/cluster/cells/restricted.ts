@@ -1,10 +1,9 @@
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf } from '@turnpike/cluster/paths';
-import { REGIONS } from '@turnpike/config/region';
+import { namespaceOf, SCOPES } from '@turnpike/cluster/paths';
 import { z } from 'zod';
 import type { Cell } from '../cell.ts';
 import { type Container, existsIn, listContainers, readProcess } from '../region/inContainer.ts';
-import { APP, listRegionPods } from '../region/pods.ts';
+import { APP, listPods } from '../region/pods.ts';
 
 const TOKEN_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** The caller of the Kubernetes API: routers look up their engines there. */
@@ -15,16 +14,16 @@ const namespaceSchema = z.object({ metadata: z.object({ labels: z.record(z.strin
 
 export const restricted: Cell = {
   name: 'restricted',
-  does: 'looks at every process, mount and account of both regions, as the kernel has them, and asks for a pod that may more',
+  does: 'looks at every process, mount and account of both regions and of the account layer, as the kernel has them, and asks for a pod that may more',
   holds:
-    'both namespaces enforce the restricted profile; nobody is root, has a capability or can write to its root; only routers have a token; nobody has the default account',
+    'every namespace enforces the restricted profile; nobody is root, has a capability or can write to its root; only routers have a token; nobody has the default account',
   async run({ check, note }) {
-    for (const region of REGIONS) {
-      const namespace = namespaceOf(region);
+    for (const scope of SCOPES) {
+      const namespace = namespaceOf(scope);
       const { metadata } = namespaceSchema.parse(await getJson(['get', 'namespace', namespace]));
       check(metadata.labels[PROFILE] === 'restricted', `${namespace} does not enforce the restricted profile`);
       check(await isRefused(namespace), `${namespace} takes a pod that runs as root`);
-      const pods = await listRegionPods(region);
+      const pods = await listPods(namespace);
       for (const { metadata: pod, spec } of pods) {
         const app = pod.labels[APP];
         check(spec.serviceAccountName === app, `${pod.name} has the service account ${spec.serviceAccountName}`);
@@ -32,7 +31,7 @@ export const restricted: Cell = {
       const containers = await listContainers(pods);
       check(containers.length >= pods.length, `${namespace}: a pod has no process to look at`);
       await Promise.all(containers.map((container) => inspect(container, check)));
-      note(`${region}: ${pods.length} pods, ${containers.length} containers`);
+      note(`${scope}: ${pods.length} pods, ${containers.length} containers`);
     }
   },
 };

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { applyObjects } from '@turnpike/cluster/deployRegion';
+import { loadClusterSecrets, toSecretObjects } from '@turnpike/cluster/clusterSecrets';
+import { applyObjects } from '@turnpike/cluster/deployScope';
 import { readClusterFile } from '@turnpike/cluster/describeCluster';
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/paths';
-import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { readCredits, readRows } from '../../faults/books/readLedger.ts';
@@ -31,7 +31,7 @@ export const storesMoved: Cell = {
   holds:
     'every command ends well and does what its page says, no call is cut or refused with another status than 503, and the books are exact',
   async run(suite) {
-    const described = (await readClusterFile())[REGION];
+    const described = (await readClusterFile()).regions[REGION];
     const archived = await archivePostgres(REGION, described.postgres_url);
     try {
       await startNewRedis();
@@ -83,7 +83,7 @@ export const storesMoved: Cell = {
  * ledger hold to another Postgres: only a cluster that is started anew is whole then.
  */
 async function putBack(): Promise<void> {
-  await applyObjects(toSecretObjects(REGION, await loadRegionSecrets(REGION)));
+  await applyObjects(toSecretObjects(REGION, await loadClusterSecrets()));
   const selector = { spec: { selector: { 'app.kubernetes.io/name': 'redis' } } };
   await kubectl(['patch', 'service', 'redis', '-n', NAMESPACE, '--patch', JSON.stringify(selector)]);
   await kubectl(['scale', 'deployment/usage-ledger', '-n', NAMESPACE, `--replicas=${LEDGERS}`]);

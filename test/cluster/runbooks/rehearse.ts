@@ -43,7 +43,7 @@ export async function rehearse(
 
 /** How an operator reaches the region, its fleet and its stores. */
 async function toVariables(region: Region): Promise<Record<string, string>> {
-  const { services, postgres_url: postgresUrl, redis_url: redisUrl } = (await readClusterFile())[region];
+  const { services, postgres_url: postgresUrl, redis_url: redisUrl } = (await readClusterFile()).regions[region];
   const postgres = new URL(postgresUrl);
   const redis = new URL(redisUrl);
   return {

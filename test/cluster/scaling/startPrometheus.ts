@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { applyObjects } from '@turnpike/cluster/deployRegion';
+import { applyObjects } from '@turnpike/cluster/deployScope';
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
 import { parseManifests } from '@turnpike/cluster/overlay';
 import { runScript } from '@turnpike/cluster/runScript';

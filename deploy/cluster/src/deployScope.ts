@@ -1,12 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Region } from '@turnpike/config/region';
-import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
+import type { Scope } from '@turnpike/config/region';
 import { StackError } from '@turnpike/local-stack/stackError';
+import { type ClusterSecrets, toSecretObjects } from './clusterSecrets.ts';
 import { describeTrouble } from './describeTrouble.ts';
 import { kubectl } from './kubectl.ts';
 import { buildOverlay, type Manifest, toPhases, withDigests } from './overlay.ts';
 import { namespaceOf } from './paths.ts';
-import { toSecretObjects } from './regionSecrets.ts';
 import { isReady, listWorkloads } from './workloads.ts';
 
 const POLL_MS = 500;
@@ -14,7 +13,7 @@ const POLL_MS = 500;
 const PATIENCE_MS = 180_000;
 
 export interface DeployOptions {
-  secrets: LocalSecrets;
+  secrets: ClusterSecrets;
   /** Of each image's archive, by its name. */
   digests: ReadonlyMap<string, string>;
   /** Something has become ready, so many milliseconds after the beginning. */
@@ -22,12 +21,12 @@ export interface DeployOptions {
 }
 
 /**
- * Brings a region to what its overlay says, and resolves when every workload of it is ready: stores and engines first, then the
+ * Brings a scope to what its overlay says, and resolves when every workload of it is ready: stores and engines first, then the
  * migrations, then the services, as an upgrade is done. Throws a `StackError` that says which pods are not well where nothing more
  * becomes ready.
  */
-export async function deployRegion(region: Region, { secrets, digests, onReady }: DeployOptions): Promise<void> {
-  const namespace = namespaceOf(region);
+export async function deployScope(scope: Scope, { secrets, digests, onReady }: DeployOptions): Promise<void> {
+  const namespace = namespaceOf(scope);
   const startedAt = performance.now();
 
   async function untilReady(wanted: readonly Manifest[]): Promise<void> {
@@ -47,10 +46,10 @@ export async function deployRegion(region: Region, { secrets, digests, onReady }
     }
   }
 
-  const manifests = (await buildOverlay(region)).map((manifest) => withDigests(manifest, digests));
+  const manifests = (await buildOverlay(scope)).map((manifest) => withDigests(manifest, digests));
   const { namespaces, others, migrations, services } = toPhases(manifests);
   await applyObjects(namespaces);
-  await applyObjects([...toSecretObjects(region, secrets), ...others]);
+  await applyObjects([...toSecretObjects(scope, secrets), ...others]);
   await untilReady(others);
   // A Job cannot be changed, and one that has run says nothing of the version to come.
   await kubectl(['delete', 'job', '--all', '-n', namespace]);
