@@ -1,4 +1,6 @@
 import type { Cell } from './cell.ts';
+import { account } from './cells/account.ts';
+import { accountAway } from './cells/accountAway.ts';
 import { hpa } from './cells/hpa.ts';
 import { keda } from './cells/keda.ts';
 import { linted } from './cells/linted.ts';
@@ -17,6 +19,8 @@ export const CELLS: readonly Cell[] = [
   ready,
   restricted,
   networkPolicy,
+  account,
+  accountAway,
   rollingUpdate,
   podKilled,
   hpa,

@@ -1,0 +1,98 @@
+import { type ClusterDescription, readClusterFile } from '@turnpike/cluster/describeCluster';
+import { kubectl } from '@turnpike/cluster/kubectl';
+import { namespaceOf } from '@turnpike/cluster/paths';
+import { REGIONS } from '@turnpike/config/region';
+import { AccountUser, type AccountWorkspace } from '../account/accountUser.ts';
+import type { Cell, Suite } from '../cell.ts';
+import { APP } from '../region/pods.ts';
+import { judge } from './rollingUpdate.ts';
+
+const SERVICE = 'control-plane';
+const NAMESPACE = namespaceOf('global');
+const CALLS_PER_SECOND = 10;
+const UNBOUNDED = 1_000_000;
+/** Of each region, without the control plane. */
+const CALLS_AWAY = 200;
+const GONE_WITHIN = '120s';
+const BACK_WITHIN = '180s';
+const TIMEOUT_MS = 2_000;
+
+export const accountAway: Cell = {
+  name: 'account-away',
+  does: `deletes the pod of the control plane under ${CALLS_PER_SECOND} calls a second in each region, and brings none back for ${CALLS_AWAY} calls of each`,
+  holds:
+    'no call fails, console hosts answer those who have a token, and the books are exact; once the control plane is back, regions learn of new workspaces',
+  async run(suite) {
+    const cluster = await readClusterFile();
+    const contexts = await Promise.all(REGIONS.map((region) => suite.openBooks(region)));
+    suite.doing('account-away: a user of each region');
+    const accounts = await Promise.all(
+      REGIONS.map(async (region) => {
+        const user = await AccountUser.signIn(cluster);
+        const workspace = await user.makeWorkspace(region);
+        const { apiKey } = await workspace.makeKey();
+        await workspace.untilChat(apiKey);
+        return { user, workspace, apiKey };
+      }),
+    );
+    const loads = contexts.map((context) =>
+      context.startLoad({ calls: UNBOUNDED, perSecond: CALLS_PER_SECOND, openAtMost: 100 }),
+    );
+    try {
+      suite.doing('account-away: the pod is deleted');
+      const deletedAt = performance.now();
+      await scale(0);
+      await kubectl([
+        'wait',
+        '--for=delete',
+        'pod',
+        '-n',
+        NAMESPACE,
+        '-l',
+        `${APP}=${SERVICE}`,
+        `--timeout=${GONE_WITHIN}`,
+      ]);
+      suite.check(!(await answers(cluster)), 'the control plane answers although its pod is deleted');
+      suite.doing('account-away: the control plane is away');
+      await Promise.all(loads.map((load) => load.untilSent(load.sent + CALLS_AWAY)));
+      for (const { workspace, apiKey } of accounts) await checkServed(workspace, { apiKey, suite });
+      suite.check(!(await answers(cluster)), 'the control plane came back by itself');
+      suite.note(
+        `the control plane was away until ${toSeconds(performance.now() - deletedAt)} after the deletion of its pod`,
+      );
+    } finally {
+      await scale(1);
+      await kubectl(['rollout', 'status', `deployment/${SERVICE}`, '-n', NAMESPACE, `--timeout=${BACK_WITHIN}`]);
+    }
+    suite.doing('account-away: new workspaces');
+    const backAt = performance.now();
+    // The same sessions: those of before go on.
+    for (const { user, workspace } of accounts) await (await user.makeWorkspace(workspace.region)).makeKey();
+    suite.note(`both regions had a new workspace ${toSeconds(performance.now() - backAt)} after it was back`);
+    for (const load of loads) load.stop();
+    await Promise.all(loads.map(({ done }) => done));
+    contexts.forEach(judge(suite));
+  },
+};
+
+/** A client of the workspace, and a page that has a token for it. */
+async function checkServed(
+  workspace: AccountWorkspace,
+  { apiKey, suite: { check } }: { apiKey: string; suite: Suite },
+): Promise<void> {
+  const chat = await workspace.chat(apiKey);
+  check(chat.status === 200, `${workspace.region}: a call is answered ${chat.status} without the control plane`);
+  const keys = await workspace.ask('/console/keys');
+  check(keys.status === 200, `${workspace.region}: the console host answers ${keys.status} without the control plane`);
+}
+
+const scale = (replicas: number): Promise<string> =>
+  kubectl(['scale', `deployment/${SERVICE}`, `--replicas=${replicas}`, '-n', NAMESPACE]);
+
+const answers = ({ services }: ClusterDescription): Promise<boolean> =>
+  fetch(`${services[SERVICE].url}/account/health`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).then(
+    () => true,
+    () => false,
+  );
+
+const toSeconds = (durationMs: number): string => `${(durationMs / 1_000).toFixed(1)} s`;
