@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { REGION_SERVICES, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { REGION_SERVICES, SERVICE_NAMES } from '@turnpike/config/services';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
@@ -39,13 +39,8 @@ const boardSchema = z.strictObject({
 });
 
 /** Reads `boards/<id>.yaml`. */
-export const readBoard = (id: string): Board => toBoard(id, boardSchema.parse(readYaml(id)));
-
-/** The board of a service that measures no more than every service does. */
-export const toServiceBoard = (service: ServiceName): Board =>
-  toBoard(service, { title: `Turnpike: ${service}`, variables: {}, service, rows: {} });
-
-function toBoard(id: string, { title, variables, service, rows }: z.output<typeof boardSchema>): Board {
+export function readBoard(id: string): Board {
+  const { title, variables, service, rows } = boardSchema.parse(readYaml(id));
   const { rows: serviceRows } = boardSchema.omit({ title: true }).parse(readYaml('service', service));
   return {
     id,

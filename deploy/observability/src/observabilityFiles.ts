@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { GLOBAL_SERVICES } from '@turnpike/config/services';
 import { stringify } from 'yaml';
-import { type Board, readBoard, toServiceBoard } from './board.ts';
+import { type Board, readBoard } from './board.ts';
 import { toDashboard } from './toDashboard.ts';
 
 /** Files of `boards/`, which are written by hand. */
 export const BOARDS = ['fleet', 'edge', 'inference', 'media', 'books', 'auth', 'catalog'].map(readBoard);
+/** The boards of the services that all regions have together. */
+export const GLOBAL_BOARDS = GLOBAL_SERVICES.map(readBoard);
 /** Files of `rules/`, which are written by hand. */
 export const RULE_FILES = ['objectives', 'money', 'fleet', 'media'];
 
@@ -21,9 +23,9 @@ export function writeObservability(): Record<string, string> {
   return {
     ...Object.fromEntries(BOARDS.map((board) => [pathOfBoard(board), toJson(toDashboard(board))])),
     ...Object.fromEntries(
-      GLOBAL_SERVICES.map((name) => [
-        `services/${name}/deploy/monitoring/dashboard.json`,
-        toJson(toDashboard(toServiceBoard(name))),
+      GLOBAL_BOARDS.map((board) => [
+        `services/${board.id}/deploy/monitoring/dashboard.json`,
+        toJson(toDashboard(board)),
       ]),
     ),
     [`${FOLDER}/kustomization.yaml`]: WRITTEN + toYaml(toDashboardsOfKubernetes()),

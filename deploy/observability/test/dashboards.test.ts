@@ -1,8 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { BOARDS } from '../src/observabilityFiles.ts';
+import { BOARDS, GLOBAL_BOARDS } from '../src/observabilityFiles.ts';
 import { checkQueries } from './checkRules.ts';
 
-const PANELS = BOARDS.flatMap(({ id, rows }) =>
+const ALL_BOARDS = [...BOARDS, ...GLOBAL_BOARDS];
+const PANELS = ALL_BOARDS.flatMap(({ id, rows }) =>
   rows.flatMap(({ panels }) => panels.map((panel) => ({ id, ...panel }))),
 );
 const LINES = PANELS.flatMap(({ id, title, lines }) => lines.map((line) => ({ id, title, ...line })));
@@ -18,7 +19,7 @@ it('is told of a query that Prometheus does not read', async () => {
 });
 
 it('has one dashboard an id, and no panel twice in one', () => {
-  expect(new Set(BOARDS.map(({ id }) => id)).size).toBe(BOARDS.length);
+  expect(new Set(ALL_BOARDS.map(({ id }) => id)).size).toBe(ALL_BOARDS.length);
   const names = PANELS.map(({ id, title }) => `${id}: ${title}`);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
@@ -35,7 +36,7 @@ it('names in each legend only labels that the query keeps', () => {
 });
 
 it('lets nobody choose what no query of the dashboard goes by', () => {
-  for (const { id, variables } of BOARDS)
+  for (const { id, variables } of ALL_BOARDS)
     for (const { label } of variables)
       expect({ id, label, used: LINES.filter((line) => line.id === id && line.expr.includes(`"$${label}"`)) }).toEqual({
         ...{ id, label },
@@ -76,6 +77,12 @@ it.each([
   ['edge', 'errors of ours', 'turnpike:availability_errors:ratio_rate5m'],
   ['edge', 'the flood limit', 'flood_limit_exceeded'],
   ['edge', 'refusals of the console host', 'invalid_console_token'],
+  ['edge', 'floods of the console host', 'too_many_requests'],
+  ['control-plane', 'mails that wait', 'turnpike_mails_waiting'],
+  ['control-plane', 'the age of the oldest mail', 'turnpike_mail_oldest_seconds'],
+  ['control-plane', 'attempts to send mails', 'turnpike_mail_attempts_total'],
+  ['control-plane', 'which providers answer', 'turnpike_provider_answers'],
+  ['control-plane', 'sign-ins that providers fail', 'turnpike_provider_failures_total'],
   ['auth', 'verdicts', 'POST /internal/keys/verify'],
   ['catalog', 'model lists', 'GET /v1/models'],
   ['fleet', 'alerts', 'ALERTS{'],

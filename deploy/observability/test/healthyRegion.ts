@@ -8,7 +8,7 @@ const CHAT = 'route="POST /v1/chat/completions"';
 export const stays = (value: number): string => `${value}x90`;
 export const grows = (aMinute: number): string => `0+${aMinute}x90`;
 
-/** What a region shows in which nothing is wrong: values for an hour and a half, one a minute, by their series. */
+/** Values of a region and an account layer in which nothing is wrong, for an hour and a half, one a minute, by their series. */
 export const HEALTHY: Record<string, string> = {
   ...Object.fromEntries(
     REGION_SERVICES.flatMap((service) => [
@@ -16,6 +16,15 @@ export const HEALTHY: Record<string, string> = {
       [`turnpike_event_loop_busy_seconds_total${at(service)}`, grows(12)],
     ]),
   ),
+  [`up${at('control-plane')}`]: stays(1),
+  [`turnpike_mail_oldest_seconds${at('control-plane')}`]: stays(120),
+  [`turnpike_mail_attempts_total${at('control-plane', 'outcome="sent"')}`]: grows(2),
+  [`turnpike_mail_attempts_total${at('control-plane', 'outcome="address_refused"')}`]: grows(3),
+  [`turnpike_mail_attempts_total${at('control-plane', 'outcome="gave_up"')}`]: stays(1),
+  [`turnpike_provider_answers${at('control-plane', 'provider="p"')}`]: stays(1),
+  [`turnpike_provider_failures_total${at('control-plane', 'provider="p", reason="refused_us"')}`]: stays(1),
+  [`turnpike_faults_total${at('edge', 'route="unlisted", fault="too_many_requests"')}`]: grows(30),
+  [`turnpike_faults_total${at('edge', 'route="unlisted", fault="service_unavailable"')}`]: stays(3),
   [`turnpike_feed_refused_total${at('auth')}`]: stays(3),
   [`turnpike_feed_diverged_total${at('auth')}`]: stays(1),
   [`turnpike_feed_age_seconds${at('auth')}`]: stays(2),

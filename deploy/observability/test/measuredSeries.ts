@@ -6,6 +6,9 @@ import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
+import { Provider } from '../../../services/control-plane/src/identity/providers.ts';
+import { watchProviders } from '../../../services/control-plane/src/identity/watchProviders.ts';
+import { observeMails } from '../../../services/control-plane/src/mail/observeMails.ts';
 import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
 import { reportDays } from '../../../services/usage-ledger/src/day-totals/reportDays.ts';
 import {
@@ -30,6 +33,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
   measureInference(telemetry.meter);
   measureMedia(telemetry.meter);
   const stop = measureLedger(telemetry);
+  const watching = await measureAccount(telemetry.meter);
   const following = followFeed({
     url: 'http://127.0.0.1:1',
     internalHeaders: () => ({}),
@@ -57,6 +61,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     return labels;
   } finally {
     await stop();
+    await watching.close();
     await following?.close();
     await reporting?.close();
     await telemetry.shutdown();
@@ -116,6 +121,15 @@ function measureInference(meter: Meter): void {
     routersHeard: () => 1,
   });
   metrics.observeQueue(() => [{ model: model.id, calls: 1 }]);
+}
+
+async function measureAccount(meter: Meter) {
+  observeMails(meter, { query: async <Row>() => [{ value: 1 }] as Row[] })('sent');
+  const away = { id: 'a-provider', name: '', issuer: 'http://localhost:1', client_id: 'a', client_secret: 'b' };
+  const watching = watchProviders([new Provider(away)], { meter, log });
+  // The gauge has a value after the first check.
+  await watching.now().catch(() => {});
+  return watching;
 }
 
 function measureMedia(meter: Meter): void {

@@ -2,12 +2,12 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from '@jest/globals';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { BOARDS } from '../src/observabilityFiles.ts';
+import { BOARDS, GLOBAL_BOARDS } from '../src/observabilityFiles.ts';
 import { BUSY_DAY } from './busyDay.ts';
 import { HEALTHY } from './healthyRegion.ts';
 import { readMeasuredSeries } from './measuredSeries.ts';
 import { readGroupings, readSelectors } from './promql.ts';
-import { RULES } from './readRules.ts';
+import { GLOBAL_ALERTS, RULES } from './readRules.ts';
 import { readScalers } from './readScalers.ts';
 
 /** What Prometheus adds to all that it fetches. */
@@ -21,8 +21,8 @@ const OF_PROMETHEUS = new Map([
 ]);
 
 const QUERIES = {
-  rules: RULES.map(({ expr }) => expr),
-  dashboards: BOARDS.flatMap(({ rows, variables }) => [
+  rules: [...RULES, ...GLOBAL_ALERTS].map(({ expr }) => expr),
+  dashboards: [...BOARDS, ...GLOBAL_BOARDS].flatMap(({ rows, variables }) => [
     ...rows.flatMap(({ panels }) => panels.flatMap(({ lines }) => lines.map(({ expr }) => expr))),
     ...variables.map(({ metric, label }) => `count by (${label}) (${metric})`),
   ]),

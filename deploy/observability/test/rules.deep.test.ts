@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { grows, seriesOf, stays } from './healthyRegion.ts';
-import { ALERTS } from './readRules.ts';
+import { ALERTS, GLOBAL_ALERTS } from './readRules.ts';
 import { type Case, testRules, toFiringTest, toTest, UNKNOWN } from './testRules.ts';
 
 const ROUTER = { job: 'model-router', instance: 'model-router-1' };
@@ -198,6 +198,55 @@ const CASES: Case[] = [
     says: 'A replica of auth does not answer: auth-2',
   },
   {
+    alert: 'ControlPlaneDown',
+    series: { [at('up', 'control-plane')]: stays(0) },
+    says: 'No replica of control-plane answers. The regions serve calls without it.',
+  },
+  {
+    alert: 'ControlPlaneDown',
+    series: { [at('up', 'control-plane')]: MISSING },
+    labels: { job: 'control-plane' },
+    says: 'No replica of control-plane answers. The regions serve calls without it.',
+  },
+  {
+    alert: 'MailWaits',
+    series: { [at('turnpike_mail_oldest_seconds')]: stays(1_200) },
+    says: 'A mail to a member has waited for 20m 0s',
+  },
+  {
+    alert: 'MailGivenUp',
+    series: { [at('turnpike_mail_attempts_total', 'gave_up')]: '0x14 1x75' },
+    says: 'Mails are given up, two days after they were due',
+  },
+  {
+    alert: 'MailRefused',
+    series: { [at('turnpike_mail_attempts_total', '"sent"')]: stays(5) },
+    says: 'The mail server refuses every address',
+    lookedAt: '75m',
+  },
+  {
+    alert: 'SignInProviderAway',
+    series: { [at('turnpike_provider_answers')]: stays(0) },
+    labels: { provider: 'p' },
+    says: 'The identity provider p does not answer',
+  },
+  {
+    alert: 'SignInProviderFails',
+    series: { [at('turnpike_provider_failures_total')]: '1x14 6x75' },
+    labels: { provider: 'p', reason: 'refused_us' },
+    says: 'Sign-ins by the identity provider p fail: refused_us',
+  },
+  {
+    alert: 'ConsoleFlooded',
+    series: { [at('turnpike_faults_total', 'too_many_requests')]: grows(600) },
+    says: 'The console host refuses 10 requests a second',
+  },
+  {
+    alert: 'ConsoleFlooded',
+    series: { [at('turnpike_faults_total', 'service_unavailable')]: grows(600) },
+    says: 'The console host refuses 10.5 requests a second',
+  },
+  {
     alert: 'ModelWithoutEngine',
     series: { [at('turnpike_faults_total', 'fault="no_healthy_engine"')]: grows(5) },
     says: 'Calls are refused because no engine of their model takes them',
@@ -301,7 +350,9 @@ const CASES: Case[] = [
 ];
 
 it('has a case for every alert', () => {
-  expect([...new Set(CASES.map(({ alert }) => alert))].sort()).toEqual(ALERTS.map(({ alert }) => alert).sort());
+  expect([...new Set(CASES.map(({ alert }) => alert))].sort()).toEqual(
+    [...ALERTS, ...GLOBAL_ALERTS].map(({ alert }) => alert).sort(),
+  );
 });
 
 it.each(CASES)('fires $alert where its one sign is there, and none that does not follow from it', async (it) => {

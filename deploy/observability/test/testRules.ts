@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { pathOfRules, RULE_FILES } from '../src/observabilityFiles.ts';
 import { inTemporaryFolder } from './checkRules.ts';
 import { HEALTHY, stays } from './healthyRegion.ts';
-import { ALERTS } from './readRules.ts';
+import { ALERTS, GLOBAL_ALERTS } from './readRules.ts';
 
 export const FILES = RULE_FILES.map((file) => join(repositoryRoot, pathOfRules(file)));
 
@@ -43,7 +43,7 @@ export const toTest = (
   input_series: Object.entries({ ...HEALTHY, ...series }).map(([key, values]) =>
     values === UNKNOWN ? { series: `of_${key}`, values: stays(0) } : { series: key, values },
   ),
-  alert_rule_test: ALERTS.map(({ alert, labels: { severity } }) => ({
+  alert_rule_test: [...ALERTS, ...GLOBAL_ALERTS].map(({ alert, labels: { severity } }) => ({
     eval_time: lookedAt,
     alertname: alert,
     exp_alerts: fires
@@ -69,8 +69,10 @@ const toUnknownRules = (tests: ReturnType<typeof toTest>[]) => {
 /** Throws with what Prometheus says where it fires another alert than expected, or none, or says it in other words. */
 export const testRules = (tests: ReturnType<typeof toTest>[]): Promise<void> =>
   inTemporaryFolder(async (folder) => {
-    const [file, unknown] = [join(folder, 'tests.yaml'), join(folder, 'unknown.yaml')];
+    const [file, unknown, global] = ['tests.yaml', 'unknown.yaml', 'global.yaml'].map((name) => join(folder, name));
+    if (!file || !unknown || !global) throw new Error('no files');
     await writeFile(unknown, stringify(toUnknownRules(tests)));
-    await writeFile(file, stringify({ rule_files: [...FILES, unknown], evaluation_interval: '1m', tests }));
+    await writeFile(global, stringify({ groups: [{ name: 'global', rules: GLOBAL_ALERTS }] }));
+    await writeFile(file, stringify({ rule_files: [...FILES, global, unknown], evaluation_interval: '1m', tests }));
     await runToEnd('promtool test rules', { command: 'promtool', args: ['test', 'rules', file] });
   });

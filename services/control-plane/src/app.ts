@@ -12,6 +12,7 @@ import type { RouteTable } from '@turnpike/http-service/serviceApps';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createFaultWording, createRequestReader, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { flat } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
@@ -104,6 +105,8 @@ export function createApp(dependencies: AppDependencies): Express {
   app.use((_req, res) => sendWireError(res, notFound));
   const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE } });
   const onError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
+    const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
+    metrics.faulted({ route: routeOf(res), fault });
     const wireError = wordFault(error) ?? (isUndecodablePath(error) ? notFound : toInternalError());
     if (wireError.status >= 500) toRequestLog(log, res).error({ err: error, route: routeOf(res) }, 'request failed');
     sendWireError(res, wireError);

@@ -9,6 +9,7 @@ import { openDatabase } from './database/openDatabase.ts';
 import { removeOverdueCeremonies } from './identity/ceremonies.ts';
 import { Provider } from './identity/providers.ts';
 import { removeEndedSessions } from './identity/sessions.ts';
+import { watchProviders } from './identity/watchProviders.ts';
 import { openJobQueue } from './jobs/openJobQueue.ts';
 import { Outbox } from './mail/outbox.ts';
 import { readPages } from './pages/pages.ts';
@@ -30,9 +31,21 @@ startService({
 
     const { boss, close } = await openJobQueue(databaseUrl, log);
     shutdown.defer('job queue', close);
-    const outbox = new Outbox({ db, boss, smtpUrl: config.SMTP_URL, from: config.MAIL_FROM, accountOrigin, log });
+    const { meter } = telemetry;
+    const outbox = new Outbox({
+      db,
+      boss,
+      smtpUrl: config.SMTP_URL,
+      from: config.MAIL_FROM,
+      accountOrigin,
+      meter,
+      log,
+    });
     await outbox.start();
     shutdown.defer('mail server', () => outbox.close());
+    const providers = config.OIDC_PROVIDERS.map((settings) => new Provider(settings));
+    const watching = watchProviders(providers, { meter, log });
+    shutdown.defer('checks of identity providers', () => watching.close());
 
     const cleaning = repeat(
       async () => {
@@ -46,7 +59,7 @@ startService({
     return {
       db,
       outbox,
-      providers: config.OIDC_PROVIDERS.map((settings) => new Provider(settings)),
+      providers,
       accountOrigin,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:

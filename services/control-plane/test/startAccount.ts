@@ -6,6 +6,7 @@ import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/postgres/migrate';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createRoles } from '@turnpike/test-support/createRoles';
 import { type SignInOptions, signInAt } from '@turnpike/test-support/signInAt';
 import { openPostgres } from '@turnpike/test-support/startPostgres';
@@ -14,6 +15,7 @@ import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
 import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
+import { watchProviders } from '../src/identity/watchProviders.ts';
 import { openJobQueue } from '../src/jobs/openJobQueue.ts';
 import { Outbox } from '../src/mail/outbox.ts';
 import type { RegionHosts } from '../src/organizations/regionHosts.ts';
@@ -66,6 +68,9 @@ export async function startAccount({
   regionHosts = REGION_HOSTS,
   port = 0,
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
+  telemetry = noTelemetry,
+  refuseMail = () => undefined,
+  checkMs = 60_000,
 }: {
   providers?: ProviderSettings[];
   pages?: Pages;
@@ -74,6 +79,11 @@ export async function startAccount({
   port?: number;
   /** The limits of sign-ins and mails; high where a test is about something else. */
   limits?: { requestsPerMinute: number; burst: number };
+  telemetry?: Pick<Telemetry, 'meter' | 'tracer'>;
+  /** The code with which the mail server refuses an address; undefined where it takes the mail. */
+  refuseMail?: (address: string) => number | undefined;
+  /** Between two checks of the providers. */
+  checkMs?: number;
 } = {}): Promise<TestAccount> {
   const accountOrigin = port === 0 ? ACCOUNT_ORIGIN : `http://localhost:${port}`;
   const postgres = await openPostgres();
@@ -83,6 +93,10 @@ export async function startAccount({
   const mails: CaughtMail[] = [];
   const mailServer = new SMTPServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
+    onRcptTo({ address }, _session, done) {
+      const responseCode = refuseMail(address);
+      done(responseCode === undefined ? null : Object.assign(new Error('not taken'), { responseCode }));
+    },
     onData(stream, session, done) {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -105,14 +119,17 @@ export async function startAccount({
     smtpUrl,
     from: 'Turnpike <no-reply@turnpike.localhost>',
     accountOrigin,
+    meter: telemetry.meter,
     log,
   });
   await outbox.start();
+  const knownProviders = providers.map((settings) => new Provider(settings));
+  const watching = watchProviders(knownProviders, { meter: telemetry.meter, log, checkMs });
   const throttle = () => createThrottle({ ...limits, maxNames: 1_000 });
   const app = createApp({
     db,
     outbox,
-    providers: providers.map((settings) => new Provider(settings)),
+    providers: knownProviders,
     accountOrigin,
     regionHosts,
     welcomeCredit: { nanoUsd: 5_000_000_000n },
@@ -122,7 +139,7 @@ export async function startAccount({
     pages,
     signingKey: fleet.keyOf('control-plane'),
     log,
-    telemetry: noTelemetry,
+    telemetry,
   });
   const server = await listen(app, { host: '127.0.0.1', port });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -193,6 +210,7 @@ export async function startAccount({
     },
     async stop() {
       await drain([server], { settleMs: 0 });
+      await watching.close();
       await queue.close();
       outbox.close();
       await db.$disconnect();

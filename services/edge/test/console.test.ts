@@ -353,14 +353,21 @@ it('sheds a flood before it looks at a token', async () => {
   expect(statuses).toEqual([401, 401, 429, 429]);
 });
 
-it('counts its refusals by their codes', async () => {
-  const telemetry = startTelemetry({
+const aTelemetry = () =>
+  startTelemetry({
     service: 'edge',
     scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
     log: aSilentLogger(),
   });
+async function readFaults(telemetry: ReturnType<typeof aTelemetry>): Promise<Record<string, number>> {
+  const samples = [...(await readMetrics(telemetry))];
+  return Object.fromEntries(samples.filter(([name]) => name.startsWith('turnpike_faults_total')));
+}
+
+it('counts its refusals by their codes', async () => {
+  const telemetry = aTelemetry();
   const counted = await startConsole(1, { telemetry, floodLimit: { requestsPerMinute: 1, burst: 6 } });
   await ask({ authorization: undefined }, counted);
   await ask({ origin: 'https://evil.example' }, counted);
@@ -369,9 +376,7 @@ it('counts its refusals by their codes', async () => {
   await ask({ headers: ['Host: b'] }, counted);
   await ask({}, counted); // nothing listens at the service behind
   await ask({}, counted);
-  const faults = [...(await readMetrics(telemetry))].filter(([name]) => name.startsWith('turnpike_faults_total'));
-  await telemetry.shutdown();
-  expect(Object.fromEntries(faults)).toEqual({
+  expect(await readFaults(telemetry)).toEqual({
     'turnpike_faults_total{route="unlisted",fault="invalid_console_token"}': 1,
     'turnpike_faults_total{route="unlisted",fault="foreign_origin"}': 1,
     'turnpike_faults_total{route="unlisted",fault="not_found"}': 1,
@@ -380,12 +385,15 @@ it('counts its refusals by their codes', async () => {
     'turnpike_faults_total{route="GET /console/keys",fault="service_unavailable"}': 1,
     'turnpike_faults_total{route="unlisted",fault="too_many_requests"}': 1,
   });
+  await telemetry.shutdown();
 });
 
 it('bounds the requests in flight of an address and in all', async () => {
   const held: ServerResponse[] = [];
   respond = (_req, res) => void held.push(res);
+  const telemetry = aTelemetry();
   const bounded = await startConsole((auth.address() as AddressInfo).port, {
+    telemetry,
     trustedHops: 1,
     inFlightBounds: { ofBlock: 3, inAll: 5 },
   });
@@ -405,6 +413,12 @@ it('bounds the requests in flight of an address and in all', async () => {
   const inAll = await askFrom('198.51.100.1');
   expect([inAll.status, inAll.error]).toEqual([503, 'service_unavailable']);
   expect(inAll.head).toContain('retry-after: 1\r\n');
+  // Its route tells it apart from a service that is away.
+  expect(await readFaults(telemetry)).toEqual({
+    'turnpike_faults_total{route="unlisted",fault="too_many_requests"}': 1,
+    'turnpike_faults_total{route="unlisted",fault="service_unavailable"}': 1,
+  });
+  await telemetry.shutdown();
 
   respond = OK;
   for (const res of held) res.end('{}');

@@ -1,12 +1,6 @@
 import type { SignInError } from '@turnpike/console-api/pages';
 import { ApiError } from '@turnpike/public-api/apiError';
-import {
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  calculatePKCECodeChallenge,
-  randomNonce,
-  randomPKCECodeVerifier,
-} from 'openid-client';
+import { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier } from 'openid-client';
 import { z } from 'zod';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
@@ -120,9 +114,9 @@ async function readClaims(
   { currentUrl, state }: { currentUrl: URL; state: string },
 ): Promise<Claims> {
   try {
-    const configuration = await providers.find(({ id }) => id === providerId)?.configuration();
-    if (!configuration) throw new Error(`the identity provider ${providerId} is gone from the settings`);
-    const tokens = await authorizationCodeGrant(configuration, currentUrl, {
+    const provider = providers.find(({ id }) => id === providerId);
+    if (!provider) throw new Error(`the identity provider ${providerId} is gone from the settings`);
+    const tokens = await provider.redeem(currentUrl, {
       pkceCodeVerifier: verifier,
       expectedNonce: nonce,
       expectedState: state,

@@ -1,13 +1,14 @@
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { Meter } from '@turnpike/telemetry/startTelemetry';
 import { createTransport, type Transporter } from 'nodemailer';
-import type { PgBoss } from 'pg-boss';
+import type { JobWithMetadata, PgBoss } from 'pg-boss';
 import { fromPrisma } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { Prisma } from '../generated/client.ts';
+import { observeMails, MAIL_QUEUE as QUEUE, toMailOutcome } from './observeMails.ts';
 import { type MailOf, writeMail } from './templates.ts';
 
-const QUEUE = 'mail';
 /** Attempts over some two days, the first again after 5 s. */
 const RETRIES = { retryLimit: 20, retryDelay: 5, retryBackoff: true, retryDelayMax: 4 * 3_600 };
 /** A mail server that is silent for so long is given up for this attempt. */
@@ -23,6 +24,7 @@ interface MailerOptions {
   /** The sender of every mail: `Turnpike <no-reply@…>`. */
   from: string;
   accountOrigin: string;
+  meter: Meter;
   log: Logger;
 }
 
@@ -33,9 +35,11 @@ interface MailerOptions {
 export class Outbox {
   readonly #options: MailerOptions;
   readonly #transport: Transporter;
+  readonly #countAttempt: ReturnType<typeof observeMails>;
 
   constructor(options: MailerOptions) {
     this.#options = options;
+    this.#countAttempt = observeMails(options.meter, options.db);
     this.#transport = createTransport(
       {
         url: options.smtpUrl,
@@ -55,9 +59,14 @@ export class Outbox {
   async start(): Promise<void> {
     const { boss } = this.#options;
     await boss.createQueue(QUEUE, { ...RETRIES, expireInSeconds: EXPIRE_S });
-    await boss.work<{ mail_id: string }>(QUEUE, { pollingIntervalSeconds: POLL_S }, async (jobs) => {
-      for (const { data } of jobs) await this.#send(data.mail_id);
-    });
+    await boss.work(
+      QUEUE,
+      { pollingIntervalSeconds: POLL_S, includeMetadata: true },
+      async (jobs: JobWithMetadata<{ mail_id: string }>[]) => {
+        for (const { data, retryCount, retryLimit } of jobs)
+          await this.#send(data.mail_id, { isLast: retryCount >= retryLimit });
+      },
+    );
   }
 
   /** Queues a mail in the transaction of its cause. */
@@ -67,7 +76,7 @@ export class Outbox {
     await this.#options.boss.send(QUEUE, { mail_id: mailId }, { db: fromPrisma(tx) });
   }
 
-  async #send(mailId: string): Promise<void> {
+  async #send(mailId: string, { isLast }: { isLast: boolean }): Promise<void> {
     const { db, accountOrigin, log } = this.#options;
     const mail = await db.mail.findUnique({ where: { mailId } });
     if (!mail || mail.sentAt !== null) return;
@@ -76,9 +85,14 @@ export class Outbox {
       // An address of our own strict schema, never a list and never a header.
       await this.#transport.sendMail({ ...text, to: { name: '', address: mail.address } });
     } catch (error) {
-      log.warn({ err: error, mailId, template: mail.template }, 'a mail could not be sent: it is tried again');
+      this.#countAttempt(toMailOutcome(error, { isLast }));
+      const what = isLast
+        ? 'a mail could not be sent, at its last attempt'
+        : 'a mail could not be sent: it is tried again';
+      log.warn({ err: error, mailId, template: mail.template }, what);
       throw error;
     }
+    this.#countAttempt('sent');
     await db.mail.update({ where: { mailId }, data: { sentAt: new Date(), data: Prisma.DbNull } });
   }
 
