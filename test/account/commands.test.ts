@@ -1,13 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { INTERNAL_SERVICES } from '@turnpike/config/services';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import { type Client, createClient } from '@turnpike/internal-api/transport/createClient';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
 import {
   type OperatorListener,
   startOperatorListener,
 } from '../../services/control-plane/test/startOperatorListener.ts';
+import { reportSome } from '../../services/usage-ledger/src/day-totals/reportDays.ts';
+import { aPartition, openTestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { runTurnpikeHere } from '../support/runTurnpike.ts';
 
 let account: TestAccount;
@@ -16,6 +23,7 @@ let folder: string;
 let stackFile: string;
 let organizationId: string;
 let userId: string;
+let workspaceId: string;
 beforeAll(async () => {
   account = await startAccount();
   listener = await startOperatorListener(account.db);
@@ -25,7 +33,11 @@ beforeAll(async () => {
   const owner = await account.signIn('owner@example.com');
   userId = owner.userId;
   organizationId = (await owner.post('/account/organizations', { name: 'Acme' })).body.organization_id;
-  await owner.post(`/account/organizations/${organizationId}/workspaces`, { region: 'us', name: 'Acme US' });
+  const made = await owner.post(`/account/organizations/${organizationId}/workspaces`, {
+    region: 'us',
+    name: 'Acme US',
+  });
+  workspaceId = made.body.workspace_id;
 });
 afterAll(async () => {
   await listener.stop();
@@ -45,6 +57,11 @@ async function describeStack(services: object): Promise<string> {
   const file = join(folder, `${Object.keys(services).length}.json`);
   await writeFile(file, JSON.stringify({ port_base: 'test', services, regions: { us } }));
   return file;
+}
+
+function toClient(service: string): Client<typeof controlPlaneApi> {
+  const internalHeaders = createTokenIssuer({ key: listener.region.keyOf(service) });
+  return createClient(controlPlaneApi, { url: listener.url, internalHeaders, timeoutMs: 30_000 });
 }
 
 const run = (...args: string[]) => runTurnpikeHere(args, { stackFile });
@@ -98,11 +115,57 @@ it('records verifications by their reference', async () => {
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('recorded already')]);
 });
 
+it('shows the days that a ledger reported, and those of a restored one once its epoch is confirmed', async () => {
+  expect((await run('totals', 'list', workspaceId)).stdout).toContain('No day of this workspace was reported.');
+  expect((await run('totals', 'epochs')).stdout).toContain('No region has reported.');
+  const ledger = await openTestLedger();
+  const report = () => reportSome(ledger.db, toClient('usage-ledger'));
+  const { deliver } = aPartition(ledger.db);
+  const aCall = (day: number, chargeNanoUsd: bigint) =>
+    aUsageRecorded({
+      ...{ workspaceId, keyId: 'key_of_acme', startedAtMs: Date.UTC(2026, 9, day) },
+      ...{ chargeNanoUsd, formulaNanoUsd: chargeNanoUsd, holdNanoUsd: chargeNanoUsd },
+    });
+  await deliver([aCall(5, 1_500_000_000n), aCall(5, 2n), aCall(6, 4n)]);
+  expect(await report()).toBe('counted');
+  const aDay = (day: string, nano: string, requests: number) =>
+    expect.objectContaining({ day, spend_nano_usd: nano, requests });
+  const before = [aDay('2026-10-05', '1500000002', 2), aDay('2026-10-06', '4', 1)];
+  expect(await read('totals', 'list', workspaceId)).toEqual({ workspace_id: workspaceId, days: before });
+  expect((await run('totals', 'list', workspaceId)).stdout).toMatch(/2026-10-05 +1\.500000002 +2 +\d{4}-/);
+
+  // A restored ledger has another epoch and tells every day again.
+  await ledger.db.$executeRaw`UPDATE day_report_state SET epoch = gen_random_uuid()`;
+  await ledger.db.$executeRaw`DELETE FROM day_report`;
+  await deliver([aCall(6, 8n)]);
+  expect(await report()).toBe('aside');
+  expect((await read('totals', 'list', workspaceId)).days).toEqual(before);
+  const { epochs } = await read('totals', 'epochs');
+  expect(epochs).toEqual([
+    expect.objectContaining({ region: 'us', confirmed_at: null, confirmed_by: null }),
+    expect.objectContaining({ region: 'us', confirmed_by: 'the first report' }),
+  ]);
+  const { epoch } = epochs[0];
+  expect(await read('totals', 'confirm', 'us', epoch)).toMatchObject({
+    ...{ region: 'us', epoch, confirmed_by: expect.stringMatching(/^operator:\w/) },
+    written_to: { stack: 'test', region: 'us' },
+  });
+  expect((await read('totals', 'list', workspaceId)).days).toEqual([before[0], aDay('2026-10-06', '12', 2)]);
+  expect((await run('totals', 'confirm', 'us', epoch)).stdout).toContain(
+    `The days that us reported in ${epoch} count now.`,
+  );
+  await ledger.close();
+});
+
 it('says what is wrong', async () => {
   const unknown = await run('organizations', 'show', 'org_none');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);
   expect((await run('holds', 'open', organizationId, '--reason', 'whim')).code).toBe(2);
   expect((await run('holds', 'open', organizationId)).code).toBe(2);
+  const noEpoch = await run('totals', 'confirm', 'us', randomUUID());
+  expect([noEpoch.code, noEpoch.stderr]).toEqual([1, expect.stringContaining('turnpike totals epochs')]);
+  expect((await run('totals', 'confirm', 'us', 'now')).code).toBe(2);
+  expect((await run('totals', 'confirm', 'mars', randomUUID())).code).toBe(2);
   const noAccount = await runTurnpikeHere(['organizations', 'list'], { stackFile: await describeStack({}) });
   expect([noAccount.code, noAccount.stderr]).toEqual([
     1,
