@@ -109,6 +109,30 @@ it('makes no key for a model that the catalog lacks', async () => {
   expect([code, problem]).toEqual([1, expect.stringContaining('The catalog has no nope, so no key was made')]);
 });
 
+it('changes what is given of a key, from its next call on, and removes limits', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace(), '--budget', '2', '--rpm', '50');
+  expect(await statusOf(apiKey)).toBe(200);
+  const limits = ['--budget', '0', '--period-budget', '0.5/week', '--models', 'bge-m3', '--expires', '2099-01-31'];
+  expect(await changed('keys', 'update', keyId, '--name', 'Renamed', ...limits)).toMatchObject({
+    ...{ key_id: keyId, name: 'Renamed', rpm: 50, max_budget_usd: '0', allowed_models: ['bge-m3'] },
+    ...{ period_budget: { period: 'week', max_usd: '0.5' }, expires_at: '2099-01-31T00:00:00.000Z' },
+  });
+  expect((await chat(apiKey)).status).toBe(403);
+
+  const noLimits = ['--period-budget', 'none', '--models', 'all', '--expires', 'never'];
+  expect(await changed('keys', 'update', keyId, ...noLimits)).toMatchObject({
+    ...{ name: 'Renamed', max_budget_usd: '0', period_budget: null, allowed_models: null, expires_at: null },
+  });
+  await until(
+    'the model to be admitted, and the budget to refuse',
+    async () => (await statusOf(apiKey)) === 402,
+    20_000,
+  );
+  const { stdout } = await runTurnpikeHere(['keys', 'update', keyId, '--budget', 'none', '--tpm', '9000'], stack);
+  expect(stdout).toMatch(/Renamed +active +50 +9000 +- +- +all/);
+  await until('a call without a budget', async () => (await statusOf(apiKey)) === 200, 20_000);
+});
+
 it('revokes a key from its next call on, and for good', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
   expect(await statusOf(apiKey)).toBe(200);
@@ -214,6 +238,7 @@ it('leaves a line for every change in the log of the service that made it: who a
   await changed('workspaces', 'hold', id);
   await changed('credit', 'add', id, '3', '--id', credit, '--note', 'Tell nobody');
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(id, '--name', 'Tell nobody');
+  await changed('keys', 'update', keyId, '--name', 'Tell nobody else', '--rpm', '9');
   const { api_key: newApiKey } = await changed('keys', 'rotate', keyId);
   await changed('keys', 'end-old', keyId, '--yes');
   await changed('keys', 'revoke', keyId, '--yes');
@@ -242,6 +267,7 @@ it('leaves a line for every change in the log of the service that made it: who a
       isApplied: true,
     },
     { ...key, msg: 'key created' },
+    { ...key, msg: 'key updated', fields: ['name', 'rpm'] },
     { ...key, msg: 'key rotated', oldEndsAt: expect.any(String) },
     { ...key, msg: 'old secret ended' },
     { ...key, msg: 'key status set', status: 'revoked' },
@@ -510,6 +536,10 @@ it.each([
     'There is no such workspace. "turnpike workspaces list" shows the ids.',
   ],
   [['keys', 'list', '--workspace', 'ws_nobody'], 1, 'There is no such workspace.'],
+  [['keys', 'update', 'key_nobody', '--rpm', '5'], 1, 'There is no such key.'],
+  [['keys', 'update', 'key_nobody'], 2, 'nothing to change is given'],
+  [['keys', 'update', 'key_nobody', '--budget', 'much'], 2, '--budget must be dollars'],
+  [['keys', 'update', 'key_nobody', '--models', 'nope'], 1, 'so the key was not changed'],
   [['workspaces', 'hold', 'ws_nobody'], 1, 'There is no such workspace.'],
   [['usage', '--key', 'key_nobody'], 1, 'There is no such key. "turnpike keys list --workspace WS" shows the ids.'],
   [['usage', '--workspace', 'ws_nobody'], 1, 'There is no such workspace.'],

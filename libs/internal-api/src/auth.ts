@@ -30,6 +30,7 @@ const periodBudget = z
   .default(null);
 /** Models that a key may call, by id, whether the catalog has them or not. Null is no limit. */
 const allowedModels = z.array(modelId).min(1).max(100).nullable().default(null);
+const expiresAt = z.iso.datetime({ offset: true }).nullable();
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
 
 /** A workspace as the operator reads it. */
@@ -219,7 +220,7 @@ export const authApi = defineApi('auth', {
       max_budget_nano_usd: limitNanoUsd,
       period_budget: periodBudget,
       allowed_models: allowedModels,
-      expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
+      expires_at: expiresAt.default(null),
     }),
     answer: z.object({ key_id: z.string() }),
     faults: { ...KEY_KNOWN, ...NO_WORKSPACE },
@@ -232,6 +233,24 @@ export const authApi = defineApi('auth', {
     params: ofKey,
     answer: keyDetailsSchema,
     faults: UNKNOWN_KEY,
+  },
+  updateKey: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys/:key_id/update',
+    promise: `null removes a limit; ${toldOrRepeat}`,
+    params: ofKey,
+    body: z.strictObject({
+      name: displayName.optional(),
+      rpm: perMinute.optional(),
+      tpm: perMinute.optional(),
+      max_budget_nano_usd: capNanoUsd.optional(),
+      period_budget: periodBudget.unwrap().optional(),
+      allowed_models: allowedModels.unwrap().optional(),
+      expires_at: expiresAt.optional(),
+    }),
+    answer: keyDetailsSchema,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
   },
   rotateKey: {
     callers: ['operator'],

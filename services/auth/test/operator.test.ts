@@ -136,6 +136,30 @@ const endOld = (keyId: string) => auth.callInternal('POST', `/internal/keys/${ke
 /** The answers of the gate and of look-ups for a secret. */
 const recordOf = async (apiKey: string) => (await verify(auth, apiKey)).key;
 
+it('sets the given fields of a key, tells the router, and leaves the others', async () => {
+  const { apiKey, keyId, workspaceId } = await registerAKey(auth, { rpm: 50, max_budget_nano_usd: '7' });
+  const update = (body: object, id = keyId) => auth.callInternal('POST', `/internal/keys/${id}/update`, body);
+  const before = auth.announced.length;
+  const changes = {
+    ...{ name: 'Renamed', tpm: 9, period_budget: { period: 'week', max_nano_usd: '5' }, allowed_models: ['m'] },
+    expires_at: '2099-01-31T00:00:00.000Z',
+  };
+  const kept = { rpm: 50, max_budget_nano_usd: '7' };
+  expect(await update(changes)).toMatchObject({ status: 200, body: { ...kept, ...changes } });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ rpm: 50, tpm: 9, allowedModels: ['m'] });
+  const removed = { max_budget_nano_usd: null, period_budget: null, allowed_models: null, expires_at: null };
+  expect((await update(removed)).body).toMatchObject({ name: 'Renamed', tpm: 9, ...removed });
+  expect(auth.announced.slice(before)).toEqual(
+    [3, 4].map((n) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${n}`),
+  );
+
+  for (const wrong of [{ rpm: 0 }, { name: '' }, { allowed_models: [] }, { status: 'active' }])
+    expect(await update(wrong)).toMatchObject({ status: 400 });
+  expect(await update({ rpm: 5 }, 'key_none')).toMatchObject({ status: 404, body: { error: 'unknown_key' } });
+  await auth.callInternal('POST', `/internal/keys/${keyId}/revoke`);
+  expect(await update({ rpm: 5 })).toMatchObject({ status: 409, body: { error: 'key_revoked' } });
+});
+
 it('rotates a key: both secrets are one key, each known by its own end, and the old one ends after the grace', async () => {
   const limits = { rpm: 9, tpm: 8, max_budget_nano_usd: '7' };
   const { keyId, workspaceId, apiKey: oldApiKey } = await registerAKey(auth, limits);

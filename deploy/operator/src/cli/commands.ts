@@ -31,6 +31,7 @@ import { showStatus } from '../commands/showStatus.ts';
 import { showUsage } from '../commands/showUsage.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
 import { disableModel, enableModel } from '../commands/switchModel.ts';
+import { updateKey } from '../commands/updateKey.ts';
 import { addVerification, listVerifications, setVerification } from '../commands/verifications.ts';
 import type { Command } from './command.ts';
 
@@ -42,6 +43,7 @@ export const COMMANDS: Command[] = [
   createKey,
   listKeys,
   findKeys,
+  updateKey,
   rotateKey,
   endOldSecret,
   blockKey,

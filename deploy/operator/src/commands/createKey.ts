@@ -2,8 +2,7 @@ import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { displayName, instantToCome, modelIds, perMinute, usd, usdOfPeriod, workspaceId } from '../cli/fields.ts';
-import { RefusedError } from '../cli/operatorError.ts';
-import type { Services } from '../stack/createServices.ts';
+import { assertInCatalog } from '../stack/assertInCatalog.ts';
 
 const DEFAULT_NAME = 'unnamed';
 
@@ -35,7 +34,7 @@ export const createKey = defineCommand({
     expires: instantToCome.optional(),
   }),
   async run({ workspace, name, rpm, tpm, budget, 'period-budget': ofPeriod, models, expires }, { services }) {
-    if (models) await assertInCatalog(models, services);
+    if (models) await assertInCatalog(models, services, 'no key was made');
     const apiKey = generateApiKey();
     const body = {
       key_sha256: toKeySha256(apiKey),
@@ -56,13 +55,3 @@ export const createKey = defineCommand({
     };
   },
 });
-
-/** Throws a `RefusedError` for models that the region's catalog does not have. */
-async function assertInCatalog(models: string[], { catalog }: Pick<Services, 'catalog'>): Promise<void> {
-  const ids = new Set((await catalog.getCatalog()).models.map(({ id }) => id));
-  const unknown = models.filter((id) => !ids.has(id));
-  if (unknown.length > 0)
-    throw new RefusedError(
-      `The catalog has no ${unknown.join(', ')}, so no key was made. "models list" lists its models.`,
-    );
-}

@@ -13,6 +13,7 @@ import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { shareReads } from '../router/shareReads.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
+import { toKeyUpdate } from '../wire/keyUpdate.ts';
 import { PAGE_SIZE } from '../wire/page.ts';
 import { getWorkspace } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
@@ -38,26 +39,8 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
       toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE })),
     createKey: ({ body, caller: by }, res) =>
       changes.createKey({ by, body: { ...body, workspace_id: by.workspaceId } }, res),
-    async updateKey({ params: { key_id: keyId }, body, caller: by }, res) {
-      const {
-        max_budget_nano_usd: maxBudgetNanoUsd,
-        period_budget: periodBudget,
-        allowed_models: allowedModels,
-        expires_at: expiresAt,
-        ...plain
-      } = body;
-      const update = {
-        ...plain,
-        ...(maxBudgetNanoUsd !== undefined && { maxBudgetNanoUsd }),
-        ...(periodBudget !== undefined && {
-          budgetPeriod: periodBudget?.period ?? null,
-          periodBudgetNanoUsd: periodBudget?.max_nano_usd ?? null,
-        }),
-        ...(allowedModels !== undefined && { allowedModels: allowedModels ?? [] }),
-        ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
-      };
-      return toKeyDetailsBody(await changes.updateKey({ keyId, by, update }, res));
-    },
+    updateKey: async ({ params: { key_id: keyId }, body, caller: by }, res) =>
+      toKeyDetailsBody(await changes.updateKey({ keyId, by, update: toKeyUpdate(body) }, res)),
     async rotateKey({ params: { key_id: keyId }, body, caller: by }, res) {
       const { key, isGateTold } = await changes.rotateKey({ keyId, by, body }, res);
       return { key: toKeyDetailsBody(key), gate_told: isGateTold };

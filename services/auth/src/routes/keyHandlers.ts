@@ -6,6 +6,7 @@ import type { StatusChange } from '../keys/changeKeyStatus.ts';
 import { findKey } from '../keys/findKey.ts';
 import { getKeyDetails, type KeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
+import { toKeyUpdate } from '../wire/keyUpdate.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
 import { getWorkspace } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
@@ -18,6 +19,7 @@ type KeyHandlers = Pick<
   | 'findKeys'
   | 'getKey'
   | 'createKey'
+  | 'updateKey'
   | 'rotateKey'
   | 'endOldSecret'
   | 'revokeKey'
@@ -46,6 +48,8 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
       toPage(await listKeyDetails(db, { lastFour }, { after, limit: PAGE_SIZE })),
     getKey: async ({ params: { key_id: keyId } }) => toKeyDetailsBody(await getKeyDetails(db, keyId)),
     createKey: ({ body }, res) => changes.createKey({ by: 'operator', body }, res),
+    updateKey: async ({ params: { key_id: keyId }, body }, res) =>
+      toKeyDetailsBody(await changes.updateKey({ keyId, by: 'operator', update: toKeyUpdate(body) }, res)),
     async rotateKey({ params: { key_id: keyId }, body }, res) {
       const { key, isGateTold } = await changes.rotateKey({ keyId, by: 'operator', body }, res);
       return {
