@@ -83,6 +83,7 @@ it.each([
   ['control-plane', 'attempts to send mails', 'turnpike_mail_attempts_total'],
   ['control-plane', 'which providers answer', 'turnpike_provider_answers'],
   ['control-plane', 'sign-ins that providers fail', 'turnpike_provider_failures_total'],
+  ['auth', 'workspaces that differ from the account layer', 'turnpike_feed_digest_differing'],
   ['auth', 'verdicts', 'POST /internal/keys/verify'],
   ['catalog', 'model lists', 'GET /v1/models'],
   ['fleet', 'alerts', 'ALERTS{'],

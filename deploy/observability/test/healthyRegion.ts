@@ -27,6 +27,7 @@ export const HEALTHY: Record<string, string> = {
   [`turnpike_faults_total${at('edge', 'route="unlisted", fault="service_unavailable"')}`]: stays(3),
   [`turnpike_feed_refused_total${at('auth')}`]: stays(3),
   [`turnpike_feed_diverged_total${at('auth')}`]: stays(1),
+  [`turnpike_feed_digest_differing${at('auth')}`]: stays(0),
   [`turnpike_feed_age_seconds${at('auth')}`]: stays(2),
   // Another replica follows.
   'turnpike_feed_age_seconds{job="auth", instance="auth-2"}': stays(5_000),

@@ -6,6 +6,7 @@ import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
+import { compareWorkspaces } from '../../../services/auth/src/feed/compareWorkspaces.ts';
 import { Provider } from '../../../services/control-plane/src/identity/providers.ts';
 import { watchProviders } from '../../../services/control-plane/src/identity/watchProviders.ts';
 import { observeMails } from '../../../services/control-plane/src/mail/observeMails.ts';
@@ -34,13 +35,24 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
   measureMedia(telemetry.meter);
   const stop = measureLedger(telemetry);
   const watching = await measureAccount(telemetry.meter);
+  const noDb = { query: async () => [], transaction: () => Promise.reject(new Error('not here')) };
   const following = followFeed({
     url: 'http://127.0.0.1:1',
     internalHeaders: () => ({}),
     keys: [],
     region: 'us',
-    db: { query: async () => [], transaction: () => Promise.reject(new Error('not here')) },
+    db: noDb,
     applyEntry: async () => {},
+    meter: telemetry.meter,
+    log,
+  });
+  const comparing = compareWorkspaces({
+    url: 'http://127.0.0.1:1',
+    internalHeaders: () => ({}),
+    keys: [],
+    region: 'us',
+    db: noDb as unknown as Parameters<typeof compareWorkspaces>[0]['db'],
+    following: { now: async () => {} },
     meter: telemetry.meter,
     log,
   });
@@ -63,6 +75,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     await stop();
     await watching.close();
     await following?.close();
+    await comparing?.close();
     await reporting?.close();
     await telemetry.shutdown();
   }

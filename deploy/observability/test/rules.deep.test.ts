@@ -48,6 +48,12 @@ const CASES: Case[] = [
     says: "auth found another history of the account layer's feed, and read it again",
   },
   {
+    alert: 'FeedDigestDiffers',
+    series: { [at('turnpike_feed_digest_differing')]: stays(2) },
+    labels: { job: 'auth' },
+    says: '2 workspaces of auth are not as the account layer has them',
+  },
+  {
     alert: 'FeedStale',
     series: { [at('turnpike_feed_age_seconds', 'auth-1')]: stays(1_000) },
     labels: { job: 'auth' },

@@ -1,12 +1,9 @@
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
-import { CompactSign, compactVerify } from 'jose';
 import { z } from 'zod';
+import { signDocument, verifyDocument } from './signing.ts';
 
-/** The service that writes feeds, by the name that its keys bear. */
-const ISSUER = 'global/control-plane';
-const ALGORITHM = 'EdDSA';
 /** A page is no other kind of token that the same key signs. */
 const TYPE = 'turnpike-feed+jws';
 /** The most entries of a page. */
@@ -54,28 +51,15 @@ export const feedPage = z
 export type FeedPage = z.infer<typeof feedPage>;
 
 /** Signs a page, as JWS in its compact form. */
-export async function signPage(page: z.input<typeof feedPage>, { id, privateKey }: SigningKey): Promise<string> {
-  return new CompactSign(new TextEncoder().encode(JSON.stringify(page)))
-    .setProtectedHeader({ alg: ALGORITHM, kid: id, typ: TYPE })
-    .sign(privateKey);
-}
+export const signPage = (page: z.input<typeof feedPage>, key: SigningKey): Promise<string> =>
+  signDocument(page, TYPE, key);
 
 /** Returns the page of a region as it was signed. Throws where it is of another key, another region, another place, or not whole. */
 export async function verifyPage(
   signed: string,
   { keys, region, after }: { keys: PublicKey[]; region: FeedPage['region']; after: number },
 ): Promise<FeedPage> {
-  const { payload } = await compactVerify(
-    signed,
-    ({ kid, typ }) => {
-      const key = keys.find(({ id, issuer }) => id === kid && issuer === ISSUER);
-      if (!key) throw new Error(`the page is signed by ${kid ?? 'no key'}, which is no key of ${ISSUER}`);
-      if (typ !== TYPE) throw new Error(`the signed text is ${typ ?? 'of no type'}, not ${TYPE}`);
-      return key.publicKey;
-    },
-    { algorithms: [ALGORITHM] },
-  );
-  const page = feedPage.parse(JSON.parse(new TextDecoder().decode(payload)));
+  const page = feedPage.parse(await verifyDocument(signed, TYPE, keys));
   if (page.region !== region) throw new Error(`the page is of the region ${page.region}`);
   if (page.after !== after) throw new Error(`the page begins behind ${page.after}, not behind ${after}`);
   return page;

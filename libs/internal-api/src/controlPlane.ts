@@ -112,6 +112,15 @@ export const controlPlaneApi = defineApi('control-plane', {
     params: z.object({ after: z.coerce.number().int().min(0) }),
     answer: z.object({ page: z.string() }),
   },
+  readFeedDigest: {
+    callers: ['auth'],
+    method: 'GET',
+    path: '/internal/feed/digest',
+    promise:
+      "Hashes of the workspaces of the caller's own region behind `after`, by id, at most 200, signed. They are of the rows and not of the feed, so a change that wrote no entry shows.",
+    params: z.object({ after: afterId }),
+    answer: z.object({ digest: z.string() }),
+  },
   putDayTotals: {
     callers: ['usage-ledger'],
     method: 'PUT',

@@ -2,6 +2,7 @@ import { startService } from '@turnpike/http-service/startService';
 import { createLookUpAuthenticator, listRoutes } from './app.ts';
 import { configSchema } from './config.ts';
 import { openDatabases } from './database/openDatabases.ts';
+import { compareWorkspaces } from './feed/compareWorkspaces.ts';
 import { followWorkspaces } from './feed/followWorkspaces.ts';
 import { createRouterClient } from './router/routerClient.ts';
 
@@ -25,18 +26,19 @@ startService({
     });
     shutdown.defer('connections to the router', () => router.close());
     const authenticator = createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS });
-    const following = followWorkspaces({
+    const follower = {
       url: config.CONTROL_PLANE_INTERNAL_URL,
       internalHeaders,
       keys: config.INTERNAL_PUBLIC_KEYS,
       region,
       db: databases.db,
-      router,
-      forgetVerdicts: () => authenticator.forgetAll(),
       meter: telemetry.meter,
       log,
-    });
+    };
+    const following = followWorkspaces({ ...follower, router, forgetVerdicts: () => authenticator.forgetAll() });
     shutdown.defer('the feed of the account layer', async () => following?.close());
+    const comparing = following && compareWorkspaces({ ...follower, following });
+    shutdown.defer('the comparison with the account layer', async () => comparing?.close());
     return {
       log,
       telemetry,

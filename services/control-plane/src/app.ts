@@ -28,6 +28,7 @@ import type { Db } from './database/openDatabase.ts';
 import { putDayTotals } from './day-totals/dayTotals.ts';
 import { readPage } from './feed/feed.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
+import { readDigest } from './organizations/readDigest.ts';
 import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
 import { createGuard } from './routes/guards.ts';
@@ -159,6 +160,10 @@ export const listInternalRoutes = ({
       async readFeed({ params: { after } }, res) {
         const region = regionSchema.parse(internalScopeOf(res));
         return { page: await readPage(db, { region, after }, signingKey) };
+      },
+      async readFeedDigest({ params: { after } }, res) {
+        const region = regionSchema.parse(internalScopeOf(res));
+        return { digest: await readDigest(db, { region, after }, signingKey) };
       },
       putDayTotals: async ({ body }, res) => putDayTotals(db, regionSchema.parse(internalScopeOf(res)), body),
     },

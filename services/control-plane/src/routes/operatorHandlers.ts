@@ -14,7 +14,7 @@ import { addVerification, listVerifications, setVerification } from '../holds/ve
 import { listMembers } from '../organizations/members.ts';
 import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
 
-type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed' | 'putDayTotals'>;
+type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed' | 'readFeedDigest' | 'putDayTotals'>;
 
 /** Shows the operator every organization, and changes its holds and verifications in the name of the person behind. */
 export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): OperatorHandlers {
