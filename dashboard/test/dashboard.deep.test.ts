@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { TestAccount } from '../../services/control-plane/test/startAccount.ts';
-import {
-  createOrganization,
-  type Dashboard,
-  goTo,
-  inBrowser,
-  openEyes,
-  press,
-  startDashboard,
-  THEMES,
-} from './startDashboard.ts';
+import { Eyes } from './eyes.ts';
+import { inBrowser } from './inBrowser.ts';
+import { createOrganization, type Dashboard, goTo, press, startDashboard } from './startDashboard.ts';
 import { ageProofs, invite, signIn, walkAccount } from './walks.ts';
 
-/** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
 
 inBrowser('the dashboard in Chromium', () => {
@@ -22,6 +14,7 @@ inBrowser('the dashboard in Chromium', () => {
     dashboard = await startDashboard();
     ({ account } = dashboard);
   });
+  afterEach(() => dashboard?.closePages());
   afterAll(() => dashboard?.stop());
   const openContext = () => dashboard.openContext();
   const openAs = (address: string) => dashboard.openAs(address);
@@ -238,7 +231,7 @@ inBrowser('the dashboard in Chromium', () => {
     expect(await page.getByRole('alert').textContent()).toMatch(/\. |\.$/);
   });
 
-  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', (theme) => walkAccount(dashboard, openEyes(theme)));
+  it('has no fault of WCAG 2.2 AA on any page, in light and in dark', () => walkAccount(dashboard, new Eyes()));
 
   it('draws no error and no report of the content security policy', () => {
     expect(dashboard.complaints).toEqual([]);

@@ -5,7 +5,8 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { until } from '../../libs/test-support/src/until.ts';
 import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMail.ts';
 import { startTestStack, type TestStack } from '../../test/support/startTestStack.ts';
-import { createOrganization, goTo, inBrowser } from './startDashboard.ts';
+import { inBrowser } from './inBrowser.ts';
+import { createOrganization, goTo } from './startDashboard.ts';
 
 // The way of docs/members.md on a whole stack in Chromium: from nothing to calls, their cost and the end of a key.
 // `JOURNEYS=20` goes it twenty times.

@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { registerAKey } from '../../services/auth/test/builders.ts';
-import { inBrowser, openEyes, press, THEMES } from './startDashboard.ts';
+import { Eyes } from './eyes.ts';
+import { inBrowser } from './inBrowser.ts';
+import { press } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 import { LIVE, MODELS, walkModels } from './walks.ts';
 
-/** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
 
 inBrowser('the models of a region in Chromium', () => {
@@ -13,6 +14,7 @@ inBrowser('the models of a region in Chromium', () => {
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
   });
+  afterEach(() => dashboard?.closePages());
   afterAll(() => dashboard?.stop());
   beforeEach(() => dashboard.catalog.show(MODELS, LIVE));
 
@@ -129,7 +131,7 @@ inBrowser('the models of a region in Chromium', () => {
     await page.getByRole('cell', { name: 'Large Chat large-chat' }).waitFor();
   });
 
-  it.each(THEMES)('has no fault of WCAG 2.2 AA in %s', (theme) => walkModels(dashboard, openEyes(theme)));
+  it('has no fault of WCAG 2.2 AA, in light and in dark', () => walkModels(dashboard, new Eyes()));
 
   it('draws no error and no report of the content security policy', () => {
     expect(dashboard.complaints).toEqual([]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { inBrowser, openEyes } from './startDashboard.ts';
+import { Eyes } from './eyes.ts';
+import { inBrowser } from './inBrowser.ts';
 import { CREDIT, type OpenWorkspace, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 import { walkAccount, walkJobs, walkKey, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
 
@@ -7,7 +8,7 @@ jest.setTimeout(300_000);
 
 // Each page once, in light. The deep files have both themes, pictures, and more states of each page.
 inBrowser('each page of the dashboard in Chromium', () => {
-  const eyes = openEyes('light', { arePictured: false });
+  const eyes = new Eyes({ areQuick: true });
   let dashboard: RegionalDashboard;
   let opened: OpenWorkspace;
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { isWellFormedApiKey } from '../../libs/api-keys/src/apiKey.ts';
 import { aCatalogModel } from '../../libs/internal-api/src/aCatalogModel.ts';
@@ -12,10 +12,11 @@ import {
   type WireError,
 } from '../../libs/public-api/src/wireError.ts';
 import { until } from '../../libs/test-support/src/until.ts';
-import { check, goTo, inBrowser, look, press } from './startDashboard.ts';
+import { Eyes } from './eyes.ts';
+import { inBrowser } from './inBrowser.ts';
+import { goTo, press } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 
-/** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
 
 const CALL_ID = '0198c2f0-1111-7222-8333-444455556666';
@@ -30,6 +31,7 @@ inBrowser('the playground of a workspace in Chromium', () => {
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
   });
+  afterEach(() => dashboard?.closePages());
   afterAll(() => dashboard?.stop());
   beforeEach(() => {
     calls = [];
@@ -200,24 +202,24 @@ inBrowser('the playground of a workspace in Chromium', () => {
     expect(await viewer.getByRole('link', { name: 'Playground' }).count()).toBe(0);
   });
 
-  it.each(['light', 'dark'] as const)('has no fault of WCAG 2.2 AA in %s', async (colorScheme) => {
-    const { page, path } = await dashboard.openWorkspace(`looks-${colorScheme}@example.com`);
-    await page.emulateMedia({ colorScheme });
-    await look(page, `${path}/playground`, 'playground');
+  it('has no fault of WCAG 2.2 AA, in light and in dark', async () => {
+    const { page, path } = await dashboard.openWorkspace('looks@example.com');
+    const eyes = new Eyes();
+    await eyes.look(page, `${path}/playground`, 'playground');
     begin = (res) => {
       say(res, { reasoning: 'Sie fragen nach einem langen Wort. '.repeat(9) });
       say(res, { content: `שלום ${'Donaudampfschifffahrtsgesellschaftskapitän'.repeat(9)}` });
     };
     await ask(page, 'مرحبا');
     await page.getByText('Donaudampf').waitFor();
-    await check(page, 'playground-streaming');
+    await eyes.check(page, 'playground-streaming');
     const [call] = calls;
     if (call) end(call.res);
     await page.getByText('The answer is whole.').waitFor();
     refuse(gateRejection(402, { error: 'account_on_hold', message: 'Add credit first.' }));
     await ask(page);
     await page.getByRole('alert').waitFor();
-    await check(page, 'playground-refused');
+    await eyes.check(page, 'playground-refused');
   });
 
   it('draws no error and no report of the content security policy', () => {

@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { aMediaUsageRecorded, aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
 import type { UsageRecorded } from '../../libs/events/src/usageRecorded.ts';
 import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
-import { goTo, inBrowser, openEyes, THEMES } from './startDashboard.ts';
+import { Eyes } from './eyes.ts';
+import { inBrowser } from './inBrowser.ts';
+import { goTo } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 import { aPricedCall, walkRequests } from './walks.ts';
 
-/** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
 
 inBrowser('one request of a workspace in Chromium', () => {
@@ -15,6 +16,7 @@ inBrowser('one request of a workspace in Chromium', () => {
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
   });
+  afterEach(() => dashboard?.closePages());
   afterAll(() => dashboard?.stop());
 
   const recordCalls = (...calls: UsageRecorded[]) => aPartition(dashboard.ledger.db).deliver(calls);
@@ -70,10 +72,8 @@ inBrowser('one request of a workspace in Chromium', () => {
     await page.getByRole('cell', { name: '$0.000125', exact: true }).waitFor();
   });
 
-  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', async (theme) => {
-    const opened = await dashboard.openWorkspace(`looks-${theme}@example.com`);
-    await opened.page.emulateMedia({ colorScheme: theme });
-    await walkRequests(dashboard, opened, openEyes(theme));
+  it('has no fault of WCAG 2.2 AA on any page, in light and in dark', async () => {
+    await walkRequests(dashboard, await dashboard.openWorkspace('looks@example.com'), new Eyes());
   });
 
   it('draws no error and no report of the content security policy', () => {

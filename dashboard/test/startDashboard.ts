@@ -1,36 +1,25 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AxeBuilder } from '@axe-core/playwright';
-import { describe, expect } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
-import { until } from '../../libs/test-support/src/until.ts';
 import type { RegionHosts } from '../../services/control-plane/src/organizations/regionHosts.ts';
 import { readPages } from '../../services/control-plane/src/pages/pages.ts';
-import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
+import { SESSION_COOKIE } from '../../services/control-plane/src/routes/cookies.ts';
+import {
+  type Browser as ApiClient,
+  startAccount,
+  type TestAccount,
+} from '../../services/control-plane/test/startAccount.ts';
 import { buildDashboard } from '../buildDashboard.ts';
 
-const { TURNPIKE_TEST_BROWSER: channel } = process.env;
+const { TURNPIKE_TEST_BROWSER: channel = 'chromium' } = process.env;
 /** Pictures of every page, for people to look at. */
-const PICTURES = join(import.meta.dirname, '../pictures');
-const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+export const PICTURES = join(import.meta.dirname, '../pictures');
 const TIMEOUT_MS = 60_000;
-const SIZES = [
-  ['small', 320],
-  ['large', 1_440],
-  ['huge', 2_560],
-] as const;
-/** Lists the elements whose content is wider than they are, unless they scroll or cut it. */
-const LIST_SPILLING = `[...document.querySelectorAll('html, body, body *')]
-  .filter((element) => element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1)
-  .filter((element) => element.localName === 'html' || getComputedStyle(element).overflowX === 'visible')
-  .map((element) => element.localName + '.' + element.className)`;
 
-/** `describe` where there is a browser. */
-export const inBrowser = channel === undefined ? describe.skip : describe;
-
+/** Starts a browser that draws on the processor, because the drivers of a card would be emulated. */
 export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: `/usr/bin/${channel}`, args: ['--no-sandbox'] });
+  chromium.launch({ executablePath: `/usr/bin/${channel}`, args: ['--no-sandbox', '--disable-gpu'] });
 
 /** The account layer with the dashboard, and a browser. */
 export interface Dashboard {
@@ -38,8 +27,12 @@ export interface Dashboard {
   /** Errors and reports of every page that was opened. */
   complaints: string[];
   openContext(): Promise<BrowserContext>;
+  /** Closes all pages, so that none of them reads on beside the next test. */
+  closePages(): Promise<void>;
   /** A page in a new browser, in which the user with this address is signed in. */
   openAs(address: string): Promise<Page>;
+  /** A page as of `openAs`, without content yet, beside a client with the session of the page. */
+  openSession(address: string): Promise<{ page: Page; api: ApiClient }>;
   /** The token of a link that signs in, from the mail to this address. */
   mailToken(address: string): Promise<string>;
   stop(): Promise<void>;
@@ -82,15 +75,32 @@ export async function startDashboard({
     return account.readToken(address, before);
   }
 
+  async function openSession(address: string): Promise<{ page: Page; api: ApiClient }> {
+    const context = await openContext();
+    const page = await context.newPage();
+    const api = account.openBrowser();
+    const userAgent = { 'user-agent': await page.evaluate<string>('navigator.userAgent') };
+    const token = await mailToken(address);
+    await api.send('POST', '/account/sign-in/link/complete', { token }, userAgent);
+    const value = api.cookies.get(SESSION_COOKIE) ?? '';
+    await context.addCookies([
+      { name: SESSION_COOKIE, value, domain: 'localhost', path: '/', secure: true, httpOnly: true, sameSite: 'Lax' },
+    ]);
+    return { page, api };
+  }
+
   return {
     account,
     complaints,
     openContext,
+    openSession,
     mailToken,
+    async closePages() {
+      await Promise.all(browser.contexts().map((context) => context.close()));
+    },
     async openAs(address) {
-      const page = await (await openContext()).newPage();
-      await page.goto(`/sign-in#${await mailToken(address)}`);
-      await page.getByRole('button', { name: 'Sign in now' }).click();
+      const { page } = await openSession(address);
+      await page.goto('/organizations');
       await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
       return page;
     },
@@ -123,51 +133,4 @@ export async function press(page: Page, name: string): Promise<void> {
     await page.keyboard.press('Tab');
   }
   throw new Error(`Tab does not reach ${name}`);
-}
-
-export type Theme = 'light' | 'dark';
-export const THEMES: Theme[] = ['light', 'dark'];
-
-/** Checks pages in one theme. */
-export interface Eyes {
-  colorScheme: Theme;
-  look(page: Page, path: string, name: string): Promise<void>;
-  check(page: Page, name: string): Promise<void>;
-}
-
-export const openEyes = (colorScheme: Theme, options: { arePictured?: boolean } = {}): Eyes => ({
-  colorScheme,
-  look: (page, path, name) => look(page, path, name, options),
-  check: (page, name) => check(page, name, options),
-});
-
-/** Opens a page and checks it. */
-export async function look(page: Page, path: string, name: string, options = {}): Promise<void> {
-  // A page whose path differs in the part behind `#` alone is not loaded anew.
-  await page.goto('about:blank');
-  await page.goto(path);
-  await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForLoadState('networkidle');
-  await check(page, name, options);
-}
-
-/** Checks the page by axe and for content that is wider than its place. Leaves pictures of it unless `arePictured` is false. */
-export async function check(page: Page, name: string, { arePictured = true } = {}): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).withTags(WCAG).analyze();
-  expect(violations.map(({ id, nodes }) => ({ name, id, where: nodes.map(({ html }) => html) }))).toEqual([]);
-  const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches');
-  for (const [size, width] of SIZES) {
-    await page.setViewportSize({ width, height: 900 });
-    const picture = `${name}-${isDark ? 'dark' : 'light'}-${size}.png`;
-    if (arePictured) await page.screenshot({ fullPage: true, path: join(PICTURES, picture) });
-    // A chart follows its width a frame later.
-    let spilling: unknown;
-    const fits = async () => {
-      spilling = await page.evaluate(LIST_SPILLING);
-      return (spilling as string[]).length === 0;
-    };
-    await until('the layout', fits, 2_000).catch(() =>
-      expect({ name, size, spilling }).toEqual({ name, size, spilling: [] }),
-    );
-  }
 }

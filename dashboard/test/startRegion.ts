@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { findFreePorts } from '../../deploy/local/src/findFreePorts.ts';
 import { aUsageRecorded } from '../../libs/events/src/aUsageRecorded.ts';
 import { listen } from '../../libs/http-service/src/listen.ts';
+import { sql } from '../../libs/postgres/src/sql.ts';
 import { fleet as regionFleet, startAuth, type TestAuth } from '../../services/auth/test/startAuth.ts';
 import { startConsoleRoutes as startCatalog } from '../../services/catalog/test/startConsoleRoutes.ts';
 import { fleet as globalFleet } from '../../services/control-plane/test/startAccount.ts';
@@ -12,7 +13,7 @@ import { openTestJobs, type TestJobs } from '../../services/media-jobs/test/open
 import { startConsoleRoutes as startJobs } from '../../services/media-jobs/test/startConsoleRoutes.ts';
 import { aPartition, openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { startTestService } from '../../services/usage-ledger/test/startTestService.ts';
-import { createOrganization, type Dashboard, startDashboard } from './startDashboard.ts';
+import { type Dashboard, startDashboard } from './startDashboard.ts';
 
 export interface OpenWorkspace {
   page: Page;
@@ -35,6 +36,8 @@ export interface RegionalDashboard extends Dashboard {
   spend(call: { workspaceId: string; keyId: string; nanoUsd: bigint }): Promise<void>;
   /** Registers `Key 0`, `Key 1` …, each a second younger than the one before. */
   registerMany(workspaceId: string, count: number): Promise<unknown>;
+  /** Gives a workspace 366 days of 100 keys, which use 50 models in turn. */
+  recordYear(workspaceId: string): Promise<void>;
   /** Gives the region a workspace that the account layer has, as its feed does. */
   tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
   /** Signs in and creates an organization with a workspace. The region does not know it yet. */
@@ -104,17 +107,21 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     };
     await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, workspace);
   }
-  async function createWorkspace(address: string): Promise<OpenWorkspace> {
-    const page = await dashboard.openAs(address);
-    const organizationId = await createOrganization(page, 'Acme');
-    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
-    await page.getByLabel('Name').fill('Production');
-    await page.getByRole('button', { name: 'Create for good' }).click();
-    await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
-    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
-    const path = new URL(page.url()).pathname;
-    const workspaceId = path.split('/').at(-1) ?? '';
+  /** Makes an organization with a workspace. Does not show its page yet. */
+  async function makeWorkspace(address: string): Promise<OpenWorkspace> {
+    const { page, api } = await dashboard.openSession(address);
+    const { body: organization } = await api.post('/account/organizations', { name: 'Acme' });
+    const organizationId: string = organization.organization_id;
+    const workspaces = `/account/organizations/${organizationId}/workspaces`;
+    const { body: workspace } = await api.post(workspaces, { region: 'us', name: 'Production' });
+    const workspaceId: string = workspace.workspace_id;
+    const path = `/organizations/${organizationId}/workspaces/${workspaceId}`;
     return { page, organizationId, workspaceId, path };
+  }
+  async function show(opened: OpenWorkspace): Promise<OpenWorkspace> {
+    await opened.page.goto(opened.path);
+    await opened.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    return opened;
   }
   return {
     ...dashboard,
@@ -141,12 +148,20 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
       SELECT 'key_' || ${workspaceId} || '_' || n, ${workspaceId}, encode(sha256((${workspaceId} || ' ' || n)::bytea), 'hex'),
         'p1', lpad(n::text, 4, '0'), 'Key ' || n, TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 second'
       FROM generate_series(0, ${count - 1}::int) AS n`,
+    async recordYear(workspaceId) {
+      await ledger.ownerDb.query(sql`INSERT INTO key_total
+        SELECT ${workspaceId} || '_key_' || key, ${workspaceId}, 366, 366 FROM generate_series(1, 100) AS key`);
+      await ledger.ownerDb.query(sql`INSERT INTO key_hour_total
+        SELECT ${workspaceId} || '_key_' || key, date_trunc('day', now(), 'UTC') - day * INTERVAL '1 day',
+          'model-' || (key + day) % 50, 'text', 10, 9, 1, 0, 1000 * key, 10 * key, 100 * day, 1234567891::NUMERIC * key
+        FROM generate_series(1, 100) AS key, generate_series(0, 365) AS day`);
+    },
     tellWorkspace,
-    createWorkspace,
+    createWorkspace: async (address) => show(await makeWorkspace(address)),
     async openWorkspace(address) {
-      const opened = await createWorkspace(address);
+      const opened = await makeWorkspace(address);
       await tellWorkspace(opened.workspaceId, opened.organizationId);
-      return opened;
+      return show(opened);
     },
     async stop() {
       await dashboard.stop();

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { sql } from '../../libs/postgres/src/sql.ts';
-import { goTo, inBrowser, openEyes, THEMES } from './startDashboard.ts';
+import { Eyes } from './eyes.ts';
+import { inBrowser } from './inBrowser.ts';
+import { goTo } from './startDashboard.ts';
 import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
 import { NAMES, recordCalls, walkUsage } from './walks.ts';
 
-/** Axe reads each page twice, which takes a busy machine minutes. */
 jest.setTimeout(600_000);
 
 const DAY_MS = 86_400_000;
@@ -15,18 +15,8 @@ inBrowser('the usage of a workspace in Chromium', () => {
   beforeAll(async () => {
     dashboard = await startRegionalDashboard();
   });
+  afterEach(() => dashboard?.closePages());
   afterAll(() => dashboard?.stop());
-
-  /** Gives a workspace 366 days of 100 keys, which use 50 models in turn. */
-  async function recordYear(workspaceId: string): Promise<void> {
-    const { ownerDb } = dashboard.ledger;
-    await ownerDb.query(sql`INSERT INTO key_total
-      SELECT ${workspaceId} || '_key_' || key, ${workspaceId}, 366, 366 FROM generate_series(1, 100) AS key`);
-    await ownerDb.query(sql`INSERT INTO key_hour_total
-      SELECT ${workspaceId} || '_key_' || key, date_trunc('day', now(), 'UTC') - day * INTERVAL '1 day',
-        'model-' || (key + day) % 50, 'text', 10, 9, 1, 0, 1000 * key, 10 * key, 100 * day, 1234567891::NUMERIC * key
-      FROM generate_series(1, 100) AS key, generate_series(0, 365) AS day`);
-  }
 
   const choose = (page: Page, label: string, option: string) =>
     page.getByLabel(label, { exact: true }).selectOption(option);
@@ -120,7 +110,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
 
   it('draws a year of 50 models and 100 keys with the smallest of them as one', async () => {
     const { page, path, workspaceId } = await dashboard.openWorkspace('dora@example.com');
-    await recordYear(workspaceId);
+    await dashboard.recordYear(workspaceId);
     const [from, to] = [365, 0].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
     await page.goto(`${path}/usage?range=custom&from=${from}&to=${to}`);
     await page.getByText('42 others').first().waitFor();
@@ -128,10 +118,8 @@ inBrowser('the usage of a workspace in Chromium', () => {
     await page.getByRole('figure', { name: /^Tokens/ }).waitFor();
   });
 
-  it.each(THEMES)('has no fault of WCAG 2.2 AA on any page in %s', async (theme) => {
-    const opened = await dashboard.openWorkspace(`looks-${theme}@example.com`);
-    await opened.page.emulateMedia({ colorScheme: theme });
-    await walkUsage(dashboard, opened, openEyes(theme));
+  it('has no fault of WCAG 2.2 AA on any page, in light and in dark', async () => {
+    await walkUsage(dashboard, await dashboard.openWorkspace('looks@example.com'), new Eyes());
   });
 
   it('draws no error and no report of the content security policy', () => {

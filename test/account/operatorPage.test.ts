@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { INTERNAL_SERVICES } from '@turnpike/config/services';
-import { check, inBrowser, launchBrowser } from '../../dashboard/test/startDashboard.ts';
+import { Eyes } from '../../dashboard/test/eyes.ts';
+import { inBrowser } from '../../dashboard/test/inBrowser.ts';
+import { launchBrowser } from '../../dashboard/test/startDashboard.ts';
 import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
 import {
   type OperatorListener,
@@ -113,30 +115,23 @@ inBrowser('the operator’s page in Chromium', () => {
     const { url, stop } = await aPage();
     const browser = await launchBrowser();
     try {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        const { url: address } = colorScheme === 'light' ? { url } : await aPage();
-        const page = await (await browser.newContext({ colorScheme })).newPage();
-        page.setDefaultTimeout(60_000);
-        const complaints: string[] = [];
-        page.on('pageerror', (error) => complaints.push(error.message));
-        await page.goto(address);
-        await page.getByRole('cell', { name: organizationId }).waitFor();
-        await page.getByText('Region eu gives no answer').first().waitFor();
-        expect(page.url()).not.toContain('#');
-        await check(page, 'operator');
-        await page.reload();
-        await page.getByRole('cell', { name: organizationId }).waitFor();
-        const other = await browser.newPage();
-        await other.goto(address);
-        await other.getByText('The address works once').waitFor();
-        await other.close();
-        if (colorScheme === 'light') {
-          await stop();
-          await page.getByText('has ended').waitFor();
-        }
-        expect(complaints).toEqual([]);
-        await page.close();
-      }
+      const page = await browser.newPage();
+      page.setDefaultTimeout(60_000);
+      const complaints: string[] = [];
+      page.on('pageerror', (error) => complaints.push(error.message));
+      await page.goto(url);
+      await page.getByRole('cell', { name: organizationId }).waitFor();
+      await page.getByText('Region eu gives no answer').first().waitFor();
+      expect(page.url()).not.toContain('#');
+      await new Eyes().check(page, 'operator');
+      await page.reload();
+      await page.getByRole('cell', { name: organizationId }).waitFor();
+      const other = await browser.newPage();
+      await other.goto(url);
+      await other.getByText('The address works once').waitFor();
+      await stop();
+      await page.getByText('has ended').waitFor();
+      expect(complaints).toEqual([]);
     } finally {
       await browser.close();
     }
