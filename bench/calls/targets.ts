@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
-import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
-import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
+import { hasCommand, installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import type { Operator } from '../../test/support/operator.ts';
 import { toCatalogFile } from './catalogFile.ts';

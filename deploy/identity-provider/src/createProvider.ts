@@ -2,9 +2,8 @@ import { text } from 'node:stream/consumers';
 import type { Logger } from '@turnpike/logging/createLogger';
 import Provider, { errors } from 'oidc-provider';
 import type { Client } from './config.ts';
-import { errorPage, homePage, signInPage } from './pages.ts';
+import { errorPage, findUser, homePage, signInPage } from './pages.ts';
 import { SIGN_IN_PATH, toConfiguration } from './toConfiguration.ts';
-import { findUser } from './users.ts';
 
 /** Makes the OpenID provider with its own pages. Logs what it refuses. */
 export function createProvider({ issuer, clients, log }: { issuer: string; clients: Client[]; log: Logger }): Provider {

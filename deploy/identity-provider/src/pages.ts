@@ -1,5 +1,21 @@
 import { type Html, html } from '@turnpike/http-service/html';
-import { USERS, type User } from './users.ts';
+
+/** A user of the identity provider. */
+export interface User {
+  /** The subject of its ID tokens. */
+  id: string;
+  name: string;
+  email: string;
+  emailVerified: boolean;
+}
+
+export const USERS: readonly User[] = [
+  { id: 'ada', name: 'Ada', email: 'ada@example.com', emailVerified: true },
+  { id: 'ben', name: 'Ben', email: 'ben@example.com', emailVerified: false },
+  { id: 'cleo', name: 'Cleo', email: 'cleo@example.com', emailVerified: true },
+];
+
+export const findUser = (id: string | null | undefined): User | undefined => USERS.find((user) => user.id === id);
 
 const STYLE = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 30rem; margin: 4rem auto; padding: 0 1rem; }

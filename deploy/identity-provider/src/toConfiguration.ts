@@ -3,8 +3,7 @@ import { Html } from '@turnpike/http-service/html';
 import { type Configuration, interactionPolicy, type JWK } from 'oidc-provider';
 import type { Client } from './config.ts';
 import { createMemoryAdapter } from './memoryAdapter.ts';
-import { errorPage, signedOutPage, signOutPage } from './pages.ts';
-import { findUser } from './users.ts';
+import { errorPage, findUser, signedOutPage, signOutPage } from './pages.ts';
 
 /** The sign-in page of an interaction is at this path and the interaction's id. */
 export const SIGN_IN_PATH = '/sign-in/';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { compilePackageFile, compileTypeScript } from '../src/app/compileTypeScript.ts';
+import { compilePackageFile, compileTypeScript } from '../src/app/copyApp.ts';
 
 it('leaves every line and column where it was, so that a stack trace leads to the source', () => {
   const source = [

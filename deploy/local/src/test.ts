@@ -7,8 +7,7 @@ import { startTestBroker, type TestBroker } from './startTestServers.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
-import { hasCommand } from './tools/hasCommand.ts';
-import { ensureFfmpeg, ensurePromtool, ensureRedisServer } from './tools/installDebianPackages.ts';
+import { ensureFfmpeg, ensurePromtool, ensureRedisServer, hasCommand } from './tools/installDebianPackages.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**

@@ -2,10 +2,9 @@ import { consumeFromKafka } from '@turnpike/event-log/consumeFromKafka';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createRecordingTelemetry } from '../src/consumers/recordingTelemetry.ts';
-import { recordUsageBatch } from '../src/consumers/recordUsageBatch.ts';
+import { getNextOffset, recordUsageBatch } from '../src/consumers/recordUsageBatch.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createReaderLeases } from '../src/event-log/createReaderLeases.ts';
-import { getNextOffset } from '../src/event-log/eventOffset.ts';
 import { silentLog } from './openTestLedger.ts';
 
 export interface ReaderOptions {

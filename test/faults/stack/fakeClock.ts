@@ -3,8 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
-import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
+import { hasCommand, installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import { CannotInject } from '../cannotInject.ts';
 import type { FaultStack } from './startFaultStack.ts';
 

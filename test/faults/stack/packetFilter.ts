@@ -1,7 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
-import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
+import { hasCommand, installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import { CannotInject } from '../cannotInject.ts';
 
 /** Direction in which packets are dropped: both ways, towards the callee, or towards the caller. */

@@ -4,9 +4,9 @@ import type { Engine } from '../engine/engine.ts';
 import type { Sequence } from '../engine/sequence.ts';
 import type { TokenId } from '../tokenizer/tokenizer.ts';
 import type { ChatRequest } from '../wire/chatRequest.ts';
-import type { CompletionRequest } from '../wire/completionRequest.ts';
 import type { EmbeddingRequest } from '../wire/embeddings.ts';
 import { engineDead, serverBusy } from '../wire/engineError.ts';
+import type { CompletionRequest } from '../wire/samplingFields.ts';
 
 /** A request that passed every check, and what it comes to in tokens. */
 export type AskedFor = { promptTokens: readonly TokenId[]; maxTokens: number } & (

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { encode } from '../tokenizer/tokenizer.ts';
 import { createCompletionChunks, toCompletionBody } from '../wire/completionAnswer.ts';
-import { completionRequestSchema } from '../wire/completionRequest.ts';
 import { badRequest, emptyPrompt } from '../wire/engineError.ts';
+import { completionRequestSchema } from '../wire/samplingFields.ts';
 import { answerGeneration } from './answerGeneration.ts';
 import { checkModel, checkSampling, checkSharedFields, resolveMaxTokens } from './checkSampling.ts';
 import { checkAdmission, type EngineContext } from './engineContext.ts';

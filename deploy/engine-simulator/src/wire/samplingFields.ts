@@ -31,3 +31,13 @@ const samplingSchema = z.object(samplingFields);
 export type SamplingRequest = Partial<z.output<typeof samplingSchema>>;
 
 export const stopStrings = ({ stop = [] }: SamplingRequest): string[] => (typeof stop === 'string' ? [stop] : stop);
+
+/** The fields of a legacy completion that the simulator acts on; it ignores every other. Null is absence. */
+export const completionRequestSchema = z.object({
+  ...samplingFields,
+  model: nullish(z.string()),
+  /** One text. Several, and token ids, which vLLM takes as well, are refused. */
+  prompt: z.string(),
+  suffix: nullish(z.string()),
+});
+export type CompletionRequest = z.output<typeof completionRequestSchema>;

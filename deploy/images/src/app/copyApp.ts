@@ -1,10 +1,12 @@
 import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { stripTypeScriptTypes } from 'node:module';
 import { basename, join } from 'node:path';
-import { compilePackageFile, compileTypeScript } from './compileTypeScript.ts';
 
+/** A string that names a module by a relative path or an import of the package: where it is imported, or loaded at run time. */
+const MODULE_NAME = /(['"`])((?:\.{1,2}\/|#)[^'"`\n]*)\.ts\1/g;
 /** Files that no process reads: declarations, source maps, prose. Licences stay. */
 const UNREAD = /\.(d\.[mc]?ts|map|tsbuildinfo|markdown|md)$/;
-/** Files of our own packages that are left out: tests and pages. */
+/** Left out of our own packages: tests, code that tests share, pages, and the schema of the database client. */
 const OWN_UNREAD = /(\.test\.ts|^README\.md)$/;
 const OWN_UNREAD_FOLDERS = ['test', 'prisma'];
 /** Prisma brings each database's query compiler in three forms and two sizes. The services speak to Postgres, from ES modules. */
@@ -81,3 +83,16 @@ async function copyOther(from: string, to: string): Promise<void> {
 
 const listEntries = async (folder: string) =>
   (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !OF_PNPM.includes(name));
+
+/**
+ * TypeScript to the JavaScript that Node makes of it when it runs the source: types become blanks, so every line and column
+ * stays where it was. Modules that are named by a path are named `.js`. Throws a `SyntaxError` for what is more than types.
+ */
+export const compileTypeScript = (source: string): string =>
+  stripTypeScriptTypes(source, { mode: 'strip' }).replace(MODULE_NAME, '$1$2.js$1');
+
+/** A package.json whose exports and imports lead to what was compiled. */
+export const compilePackageFile = (text: string): string =>
+  JSON.stringify(JSON.parse(text), (_name, value) =>
+    typeof value === 'string' && /^\.\/.*\.ts$/.test(value) ? value.replace(/\.ts$/, '.js') : value,
+  );

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { findPostgresBinaries } from '@turnpike/local-stack/parts/findPostgresBinaries';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { ensureJars, type JavaServer } from '@turnpike/local-stack/tools/ensureJars';
-import { compileTypeScript } from '../app/compileTypeScript.ts';
+import { compileTypeScript } from '../app/copyApp.ts';
 import type { Component } from '../archive/toBillOfMaterials.ts';
 import { copyDebianFiles, describeDebianFiles, listBeyondNode, stampFiles } from './debianFiles.ts';
 import type { Layer } from './layer.ts';

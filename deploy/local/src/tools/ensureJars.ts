@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { runToEnd } from '../process/runToEnd.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { StackError } from '../stackError.ts';
-import { hasCommand } from './hasCommand.ts';
-import { installDebianPackages } from './installDebianPackages.ts';
+import { hasCommand, installDebianPackages } from './installDebianPackages.ts';
 
 /** A first fetch is some 50 MB, and Maven itself as much again. */
 const FETCH_TIMEOUT_MS = 600_000;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runToEnd } from '../process/runToEnd.ts';
 import { StackError } from '../stackError.ts';
-import { hasCommand } from './hasCommand.ts';
+import { hasCommand } from './installDebianPackages.ts';
 
 const TIMEOUT_MS = 600_000;
 const KUSTOMIZE = 'sigs.k8s.io/kustomize/kustomize/v5@v5.8.1';

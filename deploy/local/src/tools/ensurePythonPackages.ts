@@ -5,8 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { runToEnd } from '../process/runToEnd.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
-import { hasCommand } from './hasCommand.ts';
-import { installDebianPackages } from './installDebianPackages.ts';
+import { hasCommand, installDebianPackages } from './installDebianPackages.ts';
 
 /** A first installation is some 350 MB, in thousands of files. */
 const INSTALL_TIMEOUT_MS = 600_000;

@@ -1,7 +1,8 @@
+import { accessSync, constants } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
 import { runToEnd } from '../process/runToEnd.ts';
 import { StackError } from '../stackError.ts';
-import { hasCommand } from './hasCommand.ts';
 
 const INSTALL_TIMEOUT_MS = 600_000;
 /** Debian asks this program before it starts a service; 101 says no. */
@@ -57,4 +58,16 @@ export async function ensurePromtool(say: (line: string) => void): Promise<void>
 /** Makes sure that `redis-server` is on this machine: installs it as root, else throws a `StackError` with what to run. */
 export async function ensureRedisServer(say: (line: string) => void): Promise<void> {
   if (!hasCommand('redis-server')) await installDebianPackages(['redis-server'], 'redis-server', say);
+}
+
+/** Whether a command is on the path of this process. */
+export function hasCommand(name: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return folder !== '';
+    } catch {
+      return false;
+    }
+  });
 }

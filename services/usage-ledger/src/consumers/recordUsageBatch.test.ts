@@ -6,9 +6,8 @@ import { isCanceled } from '@turnpike/postgres/databaseFailure';
 import { until } from '@turnpike/test-support/until';
 import { aPartition, openTestLedger, silentLog, type TestLedger, toValue } from '../../test/openTestLedger.ts';
 import { createDb } from '../database/createDb.ts';
-import { getNextOffset, OffsetMoved } from '../event-log/eventOffset.ts';
 import type { RecordedBatch } from './recordingTelemetry.ts';
-import { recordUsageBatch } from './recordUsageBatch.ts';
+import { getNextOffset, OffsetMoved, recordUsageBatch } from './recordUsageBatch.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {

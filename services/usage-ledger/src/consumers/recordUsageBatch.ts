@@ -1,11 +1,10 @@
 import type { RecordBatch, StoredRecord } from '@turnpike/event-log/eventLog';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { retryConflicts } from '@turnpike/postgres/database';
+import { type Queryable, retryConflicts } from '@turnpike/postgres/database';
 import { isCanceled, isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { type DeadLetter, type Partition, statements } from '../database/statements.ts';
-import { OffsetMoved } from '../event-log/eventOffset.ts';
 import {
   AheadOfTime,
   callInstantMs,
@@ -15,6 +14,11 @@ import {
 } from '../ledger/readUsageEvent.ts';
 import { ensureUsagePartitions, readTimeOfRecording } from '../ledger/recordUsage.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
+
+/** Another consumer has recorded this batch: it owns the partition now. */
+export class OffsetMoved extends Error {
+  override name = 'OffsetMoved';
+}
 
 export interface BatchContext extends Pick<ReadContext, 'region'> {
   /** Time by this process' clock. */
@@ -168,4 +172,10 @@ export function mergeEvents(events: UsageRecorded[]): UsageRecorded[] {
     if (!earlier || (earlier.status === 'unknown' && event.status !== 'unknown')) merged.set(event.callId, event);
   }
   return [...merged.values()];
+}
+
+/** The offset to read next; 0 before anything was read. */
+export async function getNextOffset(db: Queryable, place: Partition): Promise<bigint> {
+  const [position] = await db.query(statements.readPosition(place));
+  return position?.nextOffset ?? 0n;
 }

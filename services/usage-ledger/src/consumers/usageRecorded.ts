@@ -8,9 +8,8 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
 import { countDeadLetters } from '../dead-letters/findDeadLetters.ts';
 import { createReaderLeases } from '../event-log/createReaderLeases.ts';
-import { getNextOffset } from '../event-log/eventOffset.ts';
 import { createRecordingTelemetry } from './recordingTelemetry.ts';
-import { recordUsageBatch } from './recordUsageBatch.ts';
+import { getNextOffset, recordUsageBatch } from './recordUsageBatch.ts';
 
 export interface UsageConsumerDependencies {
   db: Db;
