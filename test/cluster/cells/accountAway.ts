@@ -11,7 +11,7 @@ const SERVICE = 'control-plane';
 const NAMESPACE = namespaceOf('global');
 const CALLS_PER_SECOND = 10;
 const UNBOUNDED = 1_000_000;
-/** Of each region, without the control plane. */
+/** Calls of each region without the control plane. */
 const CALLS_AWAY = 200;
 const GONE_WITHIN = '120s';
 const BACK_WITHIN = '180s';

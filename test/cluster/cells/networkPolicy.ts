@@ -99,7 +99,7 @@ async function listTargets(containers: readonly Container[]): Promise<Target[]> 
 
 const FLOWS = { region: listFlows('region'), global: listFlows('global') };
 
-/** What only this cluster has: services of a region follow the feed at the account layer's own listener, and mails end in a pod. */
+/** Connections of this cluster alone: services of a region follow the feed at the control plane itself, and mails end in a pod. */
 const OWN_WAYS: { from: string[]; ofNamespaces: string[]; to: string; port: number }[] = [
   { from: ['auth', 'usage-ledger'], ofNamespaces: REGIONS.map(namespaceOf), to: 'control-plane', port: 9090 },
   { from: ['control-plane'], ofNamespaces: [namespaceOf('global')], to: 'mail-catcher', port: 2525 },
