@@ -14,6 +14,7 @@ import type { Admission, AdmitRequest } from './gate/admit.ts';
 import type { ExtendRequest, Extension } from './gate/extend.ts';
 import { type CallAddress, LAYOUT } from './redis/redisKeys.ts';
 import type { OpenShards, Shard } from './redis/shards.ts';
+import type { Standing } from './redis/standing.ts';
 import { Settler } from './settler.ts';
 import { ShardHolds } from './shardHolds.ts';
 import type { Spool } from './spool/spool.ts';
@@ -59,13 +60,15 @@ export class Holds {
       const putBack: ShardHolds['putBackAll'] = (session) => holds.putBackAll(session);
       return followRedis({ shard, owner, leaseMs, layout: LAYOUT, reports, putBack, log });
     });
-    const standingOf = (workspaceId: string) => shards.of(workspaceId)?.standing;
-    this.#recorder = createRecorder({ eventLog, absorber, pending, spool, standingOf, log });
+    this.#recorder = createRecorder({ eventLog, absorber, pending, spool, standingOf: this.standingOf, log });
     for (const ended of left.calls) this.#recorder.add(ended);
     for (const { id, json } of left.unreadable) this.#recorder.addUnreadable(id, json);
     this.#sweeping = shards.attend((shard) => sweepCalls({ shard, absorber, eventLog, metrics, log, leaseMs }));
     this.#settler = new Settler({ shardOf: this.#shardOf, spool, recorder: this.#recorder, pending, log });
   }
+
+  /** Returns this owner's state at the shard of a workspace; undefined while no server has the shard. */
+  readonly standingOf = (workspaceId: string): Standing | undefined => this.#parts.shards.of(workspaceId)?.standing;
 
   /** Takes the hold, or says which limit it does not fit into. What is taken is put back with all others until the call is settled. */
   async admit(request: AdmitRequest): Promise<Admission> {

@@ -71,8 +71,7 @@ export async function openHolds(
   const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
   const holds = new Holds({ ...parts, metrics, log });
   shutdown.defer('holds', () => holds.close(RECORD_GRACE_MS), { timeoutMs: RECORD_GRACE_MS + CLOSE_MS });
-  const standingOf: OpenedHolds['standingOf'] = (workspaceId) => shards.of(workspaceId)?.standing;
-  return { ...counting, ...createOpenness(shards), holds, shards, standingOf, spool, owner };
+  return { ...counting, ...createOpenness(shards), holds, shards, standingOf: holds.standingOf, spool, owner };
 }
 
 /** Kafka's client is loaded only where there is a broker: it is a good part of what a process loads. */

@@ -110,27 +110,17 @@ export function createAbsorber({
     // The month is that of Redis' clock, which dates admissions.
     const nowMs = await readRedisTime(redis);
     const now = new Date(nowMs).toISOString().slice(0, 'YYYY-MM'.length);
-    return ledger.absorb({
-      timeoutMs: longestMs,
-      body: {
-        workspaces: questions.map(
-          ({ workspaceId, keyIds = [], calledKeyIds = [], callIds = [], month = now, since }) => {
-            if (since) for (const keyId of keyIds) remember(keyId, isPeriod(since) ? sinceOf(since, nowMs) : since);
-            const periods = [...keyIds, ...calledKeyIds].flatMap((keyId) => {
-              const day = sinceByKey.get(keyId);
-              return day === undefined ? [] : [[keyId, day]];
-            });
-            return {
-              workspace_id: workspaceId,
-              month,
-              keys: keyIds,
-              calls: callIds,
-              since: Object.fromEntries(periods),
-            };
-          },
-        ),
-      },
-    });
+    const workspaces: Parameters<typeof ledger.absorb>[0]['body']['workspaces'] = [];
+    for (const { workspaceId, keyIds = [], calledKeyIds = [], callIds = [], month = now, since } of questions) {
+      if (since) for (const keyId of keyIds) remember(keyId, isPeriod(since) ? sinceOf(since, nowMs) : since);
+      const sinceOfKeys: Record<string, string> = {};
+      for (const keyId of [...keyIds, ...calledKeyIds]) {
+        const day = sinceByKey.get(keyId);
+        if (day !== undefined) sinceOfKeys[keyId] = day;
+      }
+      workspaces.push({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds, since: sinceOfKeys });
+    }
+    return ledger.absorb({ timeoutMs: longestMs, body: { workspaces } });
   }
   type Answer = Awaited<ReturnType<typeof ask>>;
 

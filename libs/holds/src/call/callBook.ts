@@ -20,8 +20,8 @@ export interface BookedCall<Ending> {
 export interface CallBookOptions {
   holds: { settle(ended: EndedCall): Promise<boolean> };
   metrics: Pick<InferenceMetrics, 'callEnded' | 'alerted'>;
-  /** Whether a call without a count had none due, as clients can bring about at will: that must not call a person. */
-  hadNoneDue?: (event: UsageRecorded) => boolean;
+  /** Reason of the calls without a count that had none due. Clients can bring it about at will, so it raises no alert. */
+  noneDueReason?: string;
   log: Logger;
 }
 
@@ -78,7 +78,7 @@ export function createCallBook(options: CallBookOptions): CallBook {
 /** Counts a call that has ended, and alerts where its end is one that a person has to look at. */
 export function tellOfEnd(
   event: UsageRecorded,
-  { metrics, hadNoneDue, log }: Pick<CallBookOptions, 'metrics' | 'hadNoneDue' | 'log'>,
+  { metrics, noneDueReason, log }: Pick<CallBookOptions, 'metrics' | 'noneDueReason' | 'log'>,
   maxTokens = Number.POSITIVE_INFINITY,
 ): void {
   const { callId, formulaNanoUsd, holdNanoUsd, status, reason } = event;
@@ -92,7 +92,7 @@ export function tellOfEnd(
     log.error({ callId, ...amounts }, 'ALERT charge above hold: the excess is not charged');
     metrics.alerted('charge_above_hold');
   }
-  if (hadNoneDue?.(event)) {
+  if (noneDueReason !== undefined && reason === noneDueReason) {
     log.info({ callId }, 'client left, and no event came: nothing is charged, and its tokens per minute stay taken');
   } else if (status === 'unknown') {
     log.error({ callId, reason }, 'ALERT call ended without a count: nothing is charged');

@@ -5,8 +5,8 @@ export const SLOTS = 16_384;
 const NO_ASCII = /[^\0-\x7f]/;
 
 /**
- * Returns the slot that a cluster has a key in: the slot of its hash tag, the text between the first brace and the next closing one, or
- * of the whole key if that is empty.
+ * Returns the slot of a key in a cluster, which is that of its hash tag. The tag is the text between the first brace and the next
+ * closing one, or the whole key if that is empty.
  */
 export function hashSlotOf(key: string): number {
   const open = key.indexOf('{');

@@ -55,8 +55,8 @@ interface Place {
 /** Events that are written together, for a caller who waits. */
 interface Append {
   events: SpooledEvent[];
-  /** Whether an event is accounted for once it is written. */
-  waits: (event: SpooledEvent) => boolean;
+  /** Whether an event is accounted for once it is written. Each is where this is undefined. */
+  waits: ((event: SpooledEvent) => boolean) | undefined;
   /** The caller has an answer already: the disk hangs. What is written all the same is not accounted for. */
   isRefused: boolean;
   resolve: () => void;
@@ -261,7 +261,7 @@ export class Spool {
     await this.#disk.beside(() => unlink(segment.path));
   }
 
-  #enqueue(events: SpooledEvent[], waits: Append['waits'] = () => true): Promise<void> {
+  #enqueue(events: SpooledEvent[], waits?: Append['waits']): Promise<void> {
     if (this.isHung) return Promise.reject(new Error("the spool's disk hangs"));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ events, waits, isRefused: false, resolve, reject });
@@ -292,7 +292,7 @@ export class Spool {
       try {
         if (this.#hasFlushFailed) await this.#writeAnew();
         this.#goOnInNext();
-        await this.#writeBatch(batch.filter(({ isRefused }) => !isRefused));
+        await this.#writeBatch(batch);
         for (const { resolve } of batch) resolve();
       } catch (error) {
         this.#failedAt = performance.now();
@@ -308,21 +308,27 @@ export class Spool {
 
   /** Once they are written, those that nobody waits for any more are left out of account. */
   async #writeBatch(batch: Append[]): Promise<void> {
-    const events = batch.flatMap((append) => append.events);
-    if (events.length === 0) return;
+    const lines: Buffer[] = [];
+    const written: Append[] = [];
+    for (const append of batch) {
+      if (append.isRefused) continue;
+      written.push(append);
+      for (const { json } of append.events) lines.push(toLine(json));
+    }
+    if (lines.length === 0) return;
     const number = this.#writing;
     const segment = this.#segments.get(number);
     const file = segment?.file;
     if (!file) throw new Error('the spool has no segment to write to');
     // A failed write may have left part of a line: a line end keeps the next event whole, and the size is asked for anew.
     const hasFailed = Number.isFinite(this.#failedAt);
-    const lines = events.map(({ json }) => toLine(json));
     const bytes = Buffer.concat(hasFailed ? [LINE_END, ...lines] : lines);
     await this.#disk.run(() => file.appendFile(bytes));
     segment.bytes = hasFailed ? (await this.#disk.run(() => file.stat())).size : segment.bytes + bytes.length;
     this.#failedAt = Number.NEGATIVE_INFINITY;
-    for (const { isRefused, waits, events: some } of batch)
-      for (const event of isRefused ? [] : some.filter(waits)) {
+    for (const { isRefused, waits, events } of written)
+      for (const event of events) {
+        if (isRefused || waits?.(event) === false) continue;
         this.#unflushed.set(event.id, { segment: number, json: event.json });
         this.#place(event, number);
       }
@@ -489,7 +495,7 @@ export class Spool {
   }
 
   /** Writes and flushes events to a segment that holds nothing else. */
-  async #writeAside(events: SpooledEvent[], waits: Append['waits']): Promise<void> {
+  async #writeAside(events: SpooledEvent[], waits: (event: SpooledEvent) => boolean): Promise<void> {
     const number = this.#aside ?? (await this.#makeAside());
     const segment = this.#segments.get(number);
     const file = segment?.file;

@@ -72,7 +72,7 @@ export interface OpenCallsOptions {
 
 /** The calls of text under way in this router. */
 export function createOpenCalls(options: OpenCallsOptions) {
-  const book = createCallBook({ ...options, hadNoneDue: ({ reason }) => reason === LEFT_BEFORE_FIRST_EVENT.reason });
+  const book = createCallBook({ ...options, noneDueReason: LEFT_BEFORE_FIRST_EVENT.reason });
   return {
     open(call: AdmittedCall, hold: Pick<Hold, 'admittedAtMs'>): OpenCall {
       const end = book.open<{ ending: Ending; target: string }>(
