@@ -5,8 +5,7 @@ import {
   ListenerError,
   type UpstreamConnection,
 } from '@turnpike/upstream-connections/upstreamConnection';
-import type { Engine } from './engine.ts';
-import { isRefusal } from './openEngineConnections.ts';
+import { type Engine, isRefusal } from './engine.ts';
 import type { EngineErrorKind } from './terms/attemptResult.ts';
 import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
 import { toSlices } from './terms/toSlices.ts';

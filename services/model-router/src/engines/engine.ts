@@ -1,15 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
-import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
+import { openEncryptedSocket, openSocket } from '@turnpike/upstream-connections/openSocket';
+import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
 import { EngineHealth } from '../health/engineHealth.ts';
 import type { ListedEngine } from './discovery/followAddresses.ts';
 import { EngineLoad } from './engineLoad.ts';
 import { EngineRoom, type RoomLimits } from './engineRoom.ts';
-import { openEngineConnections } from './openEngineConnections.ts';
 import type { Dialect, EngineReport, ServedModels, Trial } from './terms/dialect.ts';
-import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_QUESTIONS } from './terms/limits.ts';
+import {
+  CONNECT_TIMEOUT_MS,
+  IDLE_CONNECTION_MS,
+  MAX_CONNECTING,
+  MAX_IDLE_CONNECTIONS,
+  MAX_QUESTIONS,
+} from './terms/limits.ts';
 
 /** What is under way on an engine. Kept by whoever exchanges bytes with it. */
 export interface EngineTraffic {
@@ -192,4 +198,29 @@ export function servedNameOf(
   const { servedNames } = engine;
   for (const name of servedNames) if (name === id || name === huggingFaceId || aliases.includes(name)) return name;
   return engine.configuredModel === id ? servedNames[0] : undefined;
+}
+
+/** Errors by which an engine's host, or its name server, says that nobody listens. Any other may be this router's own trouble. */
+const REFUSALS = new Set<unknown>(['ECONNREFUSED', 'ENOTFOUND']);
+
+/** Whether an error says that there is no engine. */
+export const isRefusal = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && REFUSALS.has(error.code);
+
+/** The connections that carry calls to an engine. Each is opened when a call needs it. */
+function openEngineConnections(origin: string): UpstreamConnections {
+  const { protocol, hostname, port } = new URL(origin);
+  const isEncrypted = protocol === 'https:';
+  const address = {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || (isEncrypted ? 443 : 80)),
+    noDelay: true,
+  };
+  const open = isEncrypted ? openEncryptedSocket : openSocket;
+  return new UpstreamConnections({
+    connect: (onread) => open({ ...address, onread }, { timeoutMs: CONNECT_TIMEOUT_MS }),
+    maxConnecting: MAX_CONNECTING,
+    idleMs: IDLE_CONNECTION_MS,
+    maxIdle: MAX_IDLE_CONNECTIONS,
+  });
 }

@@ -46,7 +46,9 @@ export class PrefixIndex {
 
   /** The calls that last brought each of the prompt's first `count` blocks; 0 for a block that is not here. */
   callsOf(hashes: readonly number[], count: number): number[] {
-    return hashes.slice(0, count).map((hash) => this.#blocks.get(hash | 0)?.call ?? 0);
+    const calls: number[] = [];
+    for (let at = 0; at < count; at += 1) calls.push(this.#blocks.get((hashes[at] ?? 0) | 0)?.call ?? 0);
+    return calls;
   }
 
   /** Notes that a call with this prompt was sent there. Calls are numbered from 1 upwards. */

@@ -2,8 +2,7 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { OutReason, ProbeResult } from '../health/engineHealth.ts';
-import type { Engine } from './engine.ts';
-import { isRefusal } from './openEngineConnections.ts';
+import { type Engine, isRefusal } from './engine.ts';
 import { UnwellEngine } from './terms/dialect.ts';
 import {
   BETWEEN_PROBES_MS,

@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib';
 import type { Engine } from '../engines/engine.ts';
-import type { EnginePace } from '../engines/pace.ts';
 import { FIXED_TOKENS } from '../engines/terms/limits.ts';
 import { lowerMedian } from '../health/outliers.ts';
 import { HOME_SPILL_TOKENS, SLOW_FACTOR, SLOW_MS } from './limits.ts';
@@ -62,21 +61,22 @@ export function decide(
   random: () => number,
 ): EngineDecision | undefined {
   // One alone is compared with no other.
-  const usualMs = engines.length > 1 ? usualFirstEvent(engines) : undefined;
-  const slow = engines.length > 1 ? findSlow(engines) : NONE_SLOW;
+  const usualMs = engines.length > 1 ? middleOf(engines, 'firstEvents') : undefined;
+  const slow = engines.length > 1 ? findSlow(engines, usualMs) : NONE_SLOW;
   const areAllSlow = slow.size === engines.length;
-  const compared = areAllSlow ? engines : engines.filter((engine) => !slow.has(engine));
-  const candidates = compared.map((engine) => {
+  const candidates: (Candidate & { engine: Engine })[] = [];
+  for (const engine of engines) {
+    if (slow.has(engine) && !areAllSlow) continue;
     const { id, weight, load } = engine;
     const lateTokens = usualMs === undefined ? 0 : load.lateTokens(usualMs / weight);
-    return {
+    candidates.push({
       id,
       weight,
       engine,
       loadTokens: (load.loadTokens + lateTokens) / weight,
       cachedTokens: promptTokens * load.cachedShareOf(prefixHashes, promptBytes),
-    };
-  });
+    });
+  }
   const choice = chooseEngine(candidates, { leadingHash: prefixHashes[0], tokens: promptTokens }, random);
   if (!choice) return undefined;
   const { chosen, reason } = choice;
@@ -90,27 +90,29 @@ const NONE_SLOW: ReadonlySet<Engine> = new Set();
  * run of all: a moment of much work makes no engine look quick beside the others, nor does one stream that was held
  * up on its way and came all at once. A lighter engine may be slower in proportion.
  */
-function findSlow(engines: readonly Engine[]): ReadonlySet<Engine> {
-  const usualFirst = usualFirstEvent(engines) ?? Number.POSITIVE_INFINITY;
-  const usualStream = middleOf(engines, ({ streams }) => streams.usual) ?? Number.POSITIVE_INFINITY;
-  const isSlow = ({ weight, load: { pace } }: Engine): boolean => {
-    const first = (pace.firstEvents.now ?? 0) * weight;
+function findSlow(engines: readonly Engine[], usualFirst = Number.POSITIVE_INFINITY): ReadonlySet<Engine> {
+  const usualStream = middleOf(engines, 'streams') ?? Number.POSITIVE_INFINITY;
+  const slow = new Set<Engine>();
+  for (const engine of engines) {
+    const { weight, load } = engine;
+    const first = (load.pace.firstEvents.now ?? 0) * weight;
     const isSlowToBegin = first > SLOW_FACTOR * usualFirst && (first - usualFirst) * FIXED_TOKENS > SLOW_MS;
-    return isSlowToBegin || (pace.streams.now ?? 0) * weight > SLOW_FACTOR * usualStream;
-  };
-  return new Set(engines.filter(isSlow));
+    const isSlowToStream = (load.pace.streams.now ?? 0) * weight > SLOW_FACTOR * usualStream;
+    if (isSlowToBegin || isSlowToStream) slow.add(engine);
+  }
+  return slow;
 }
 
-/** Usual milliseconds for a token of a prompt up to the first event, on an engine of weight 1; undefined until it is known. */
-const usualFirstEvent = (engines: readonly Engine[]): number | undefined =>
-  middleOf(engines, ({ firstEvents }) => firstEvents.usual);
-
-/** The lower median of a measure over engines; of two engines it is the quicker one. */
-function middleOf(engines: readonly Engine[], measure: (pace: EnginePace) => number | undefined): number | undefined {
-  const known = engines.flatMap(({ weight, load: { pace } }) => {
-    const msPerToken = measure(pace);
-    return msPerToken === undefined ? [] : [msPerToken * weight];
-  });
+/**
+ * Returns the usual milliseconds a token, on an engine of weight 1: the lower median over engines, of two engines the quicker one.
+ * Returns undefined until it is known.
+ */
+function middleOf(engines: readonly Engine[], measure: 'firstEvents' | 'streams'): number | undefined {
+  const known: number[] = [];
+  for (const { weight, load } of engines) {
+    const msPerToken = load.pace[measure].usual;
+    if (msPerToken !== undefined) known.push(msPerToken * weight);
+  }
   return lowerMedian(known);
 }
 

@@ -1,5 +1,5 @@
 import type { Engine } from '../engines/engine.ts';
-import { EnginePace } from '../engines/pace.ts';
+import { EnginePace } from '../engines/engineLoad.ts';
 import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
 import {
   LEAST_TRIAL_PAUSE_MS,

@@ -55,15 +55,15 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
     throw invalidRequest('stream_options', 'stream_options is allowed only when stream is true');
   const toolChoice = parsed.tool_choice ?? 'auto';
   const isToolForced = toolChoice === 'required' || typeof toolChoice === 'object';
-  if (isToolForced && !hasTools(parsed)) throw invalidRequest('tool_choice', 'tool_choice needs tools to choose from');
+  // An empty list means no tools, and without any there is nothing to choose; newer engines refuse both.
+  const tools = parsed.tools?.length ? parsed.tools : undefined;
+  if (isToolForced && !tools) throw invalidRequest('tool_choice', 'tool_choice needs tools to choose from');
   const images = findImages(parsed.messages);
   const imageBytes = images.urls.reduce((sum, url) => sum + url.length, 0);
   if (body.bytes.length - imageBytes > body.maxTextBytes)
     throw new ApiError<BodyFault>({ kind: 'body_text_too_large', maxBytes: body.maxTextBytes });
   const templateSwitch = readTemplateSwitch(body.value);
   const messages = parsed.messages.map(toEngineMessage);
-  // An empty list means no tools, and without any there is nothing to choose; newer engines refuse both.
-  const tools = hasTools(parsed) ? parsed.tools : undefined;
   const format = toEngineFormat(parsed.response_format);
   return {
     operation: CHAT,
@@ -138,8 +138,6 @@ function refuseTooManyItems(messages: unknown): void {
       );
   }
 }
-
-const hasTools = ({ tools }: ChatRequest): boolean => tools !== undefined && tools.length > 0;
 
 const hasFeature =
   (feature: string) =>

@@ -67,9 +67,9 @@ const isTextOrNull = (value: unknown): value is string | null => typeof value ==
 export function pickMessageFields(message: Record<string, unknown>): MessageFields | undefined {
   const { content, refusal, reasoning: newer, reasoning_content: older } = message;
   if (content !== undefined && !isTextOrNull(content)) return undefined;
-  if (![refusal, newer, older].every((text) => text === undefined || isTextOrNull(text))) return undefined;
-  const reasonings = [newer, older].filter((text) => typeof text === 'string');
-  const reasoning = reasonings.find((text) => text !== '') ?? reasonings[0];
+  for (const text of [refusal, newer, older]) if (text !== undefined && !isTextOrNull(text)) return undefined;
+  let reasoning: string | undefined;
+  for (const text of [newer, older]) if (typeof text === 'string' && !reasoning) reasoning = text;
   return {
     ...(content !== undefined && { content }),
     ...(isTextOrNull(refusal) && { refusal }),

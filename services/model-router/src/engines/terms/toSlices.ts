@@ -5,7 +5,8 @@ const MAX_BYTES_AT_ONCE = 262_144;
 export function toSlices(pieces: readonly Buffer[]): Buffer[] {
   const [first] = pieces;
   if (pieces.length === 1 && first && first.length <= MAX_BYTES_AT_ONCE) return [first];
-  const size = pieces.reduce((sum, { length }) => sum + length, 0);
+  let size = 0;
+  for (const { length } of pieces) size += length;
   if (size <= MAX_BYTES_AT_ONCE) return [Buffer.concat(pieces)];
   return pieces.flatMap((piece) => {
     const starts = Array.from(
