@@ -2,9 +2,7 @@ import { REGIONS, type Scope } from '@turnpike/config/region';
 import {
   DATABASE_SERVICES,
   type DatabaseService,
-  entryOf,
   GLOBAL_SERVICES,
-  REGION_DATABASE_SERVICES,
   REGION_SERVICES,
   SERVICES,
   type ServiceName,
@@ -50,7 +48,7 @@ type SecretValues = Record<string, Record<string, string>>;
 
 /**
  * Returns what a region's Secrets hold, by their names. Stores are reached by the names of their Services. `globalKeys` sign what the
- * region takes from services of all regions; none where the region runs alone.
+ * region takes from services of all regions. None where it runs alone, or with the account layer among its own services.
  */
 export function toSecretValues(secrets: LocalSecrets, globalKeys: readonly string[] = []): SecretValues {
   const ledger = SERVICES['usage-ledger'].database;
@@ -60,7 +58,7 @@ export function toSecretValues(secrets: LocalSecrets, globalKeys: readonly strin
     DATABASE_URL: toDatabaseUrl(service, role, secrets),
   });
   return {
-    postgres: toPostgresValues(REGION_DATABASE_SERVICES, secrets),
+    postgres: toPostgresValues(secrets),
     redis: { REDIS_PASSWORD: secrets.redisPassword },
     s3: { S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: secrets.s3Secret },
     'turnpike-internal': {
@@ -80,6 +78,19 @@ export function toSecretValues(secrets: LocalSecrets, globalKeys: readonly strin
       OBJECT_STORE_ACCESS_KEY_ID: S3_ACCESS_KEY_ID,
       OBJECT_STORE_SECRET_ACCESS_KEY: secrets.s3Secret,
     },
+    ...(secrets.databasePasswords.account !== undefined && toAccountValues(secrets)),
+  };
+}
+
+/** Returns what the Secrets of the control plane and its migration hold, without the addresses of its other parts. */
+function toAccountValues(secrets: LocalSecrets) {
+  const { name, owner } = SERVICES['control-plane'].database;
+  return {
+    'control-plane': {
+      INTERNAL_SIGNING_KEY: secrets.internalKeys['control-plane'] ?? '',
+      DATABASE_URL: toDatabaseUrl('control-plane', name, secrets),
+    },
+    'migrate-control-plane': { DATABASE_URL: toDatabaseUrl('control-plane', owner, secrets) },
   };
 }
 
@@ -87,21 +98,17 @@ export function toSecretValues(secrets: LocalSecrets, globalKeys: readonly strin
 function toGlobalValues(secrets: ClusterSecrets): SecretValues {
   const { global } = secrets;
   const regionKeys = REGIONS.flatMap((region) => Object.values(secrets[region].internalKeys));
-  const { name, owner } = SERVICES['control-plane'].database;
+  const account = toAccountValues(global);
   return {
-    postgres: toPostgresValues(
-      DATABASE_SERVICES.filter((service) => entryOf(service).scope === 'global'),
-      global,
-    ),
+    ...account,
+    postgres: toPostgresValues(global),
     'turnpike-internal': { INTERNAL_PUBLIC_KEYS: toPublicKeys([...regionKeys, ...globalKeysOf(secrets)]) },
     'control-plane': {
-      INTERNAL_SIGNING_KEY: global.internalKeys['control-plane'] ?? '',
-      DATABASE_URL: toDatabaseUrl('control-plane', name, global),
+      ...account['control-plane'],
       // Users sign in by mailed links. An issuer has one address, and no address is `localhost` to pods and to browsers alike.
       OIDC_PROVIDERS: '[]',
       SMTP_URL: 'smtp://mail-catcher:2525',
     },
-    'migrate-control-plane': { DATABASE_URL: toDatabaseUrl('control-plane', owner, global) },
   };
 }
 
@@ -111,15 +118,13 @@ const globalKeysOf = ({ global }: ClusterSecrets): string[] =>
 const toDatabaseUrl = (service: DatabaseService, role: DatabaseRole, { databasePasswords }: LocalSecrets): string =>
   `postgresql://${role}:${databasePasswords[role]}@postgres:5432/${SERVICES[service].database.name}`;
 
-/** The superuser's password, and the databases of these services with their roles. */
-function toPostgresValues(
-  services: readonly DatabaseService[],
-  { postgresPassword, databasePasswords }: LocalSecrets,
-): Record<string, string> {
+/** The superuser's password, and the databases with their roles, of which the secrets have passwords. */
+function toPostgresValues({ postgresPassword, databasePasswords }: LocalSecrets): Record<string, string> {
   const toRole = (name: DatabaseRole) => ({ name, password: databasePasswords[name] });
-  const databases = services.map((service) => {
+  const databases = DATABASE_SERVICES.flatMap((service) => {
     const { database } = SERVICES[service];
-    return { ...toRole(database.name), ...('owner' in database && { owner: toRole(database.owner) }) };
+    if (databasePasswords[database.name] === undefined) return [];
+    return [{ ...toRole(database.name), ...('owner' in database && { owner: toRole(database.owner) }) }];
   });
   return { POSTGRES_PASSWORD: postgresPassword, DATABASES: JSON.stringify(databases) };
 }

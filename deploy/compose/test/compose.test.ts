@@ -4,7 +4,14 @@ import { basename, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '@turnpike/config/loadConfig';
-import { entryOf, REGION_DATABASE_SERVICES, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
+import {
+  DATABASE_SERVICES,
+  entryOf,
+  REGION_SERVICES,
+  SERVICE_NAMES,
+  type ServiceName,
+} from '@turnpike/config/services';
+import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { readConfigSchemas } from '@turnpike/manifests/readConfigSchemas';
 import { parse } from 'yaml';
@@ -76,11 +83,11 @@ async function configOf(name: ServiceName): Promise<Record<string, unknown>> {
 /** Volumes have names, files have paths. */
 const isFile = ([source]: string[]): boolean => source?.startsWith('.') ?? false;
 
-describe.each(REGION_SERVICES)('%s', (name) => {
+describe.each(SERVICE_NAMES)('%s', (name) => {
   it('is there, and is told what its own schema takes and nothing that it does not know', async () => {
     expect(containerOf(name).image).toBe(`turnpike/${name}:dev`);
     expect(await configOf(name)).toMatchObject({
-      REGION: 'us',
+      ...(entryOf(name).scope === 'region' && { REGION: 'us' }),
       LISTEN_HOST: '0.0.0.0',
       PORT: 8080,
       INTERNAL_PORT: 9090,
@@ -94,8 +101,7 @@ describe.each(REGION_SERVICES)('%s', (name) => {
     const { networks } = containerOf(name);
     const values = Object.entries(await environmentOf(containerOf(name))).filter(([key]) => key !== 'PUBLIC_URL');
     const hosts = values.filter(([key]) => key.endsWith('_URL')).map(([, value]) => new URL(value).hostname);
-    const callees = entryOf(name).calls.filter((callee) => entryOf(callee).scope === 'region');
-    expect(hosts.length).toBeGreaterThanOrEqual(callees.length);
+    expect(hosts).toEqual(expect.arrayContaining([...entryOf(name).calls]));
     for (const host of hosts) {
       expect({ host, isNear: containerOf(host).networks.some((network) => networks.includes(network)) }).toEqual({
         host,
@@ -105,7 +111,8 @@ describe.each(REGION_SERVICES)('%s', (name) => {
   });
 
   it('finds the files that it is told of, and keeps what it writes on a volume', async () => {
-    const told = Object.entries(await environmentOf(containerOf(name)));
+    // The pages of the dashboard are in the image.
+    const told = Object.entries(await environmentOf(containerOf(name))).filter(([key]) => key !== 'DASHBOARD_DIR');
     const [files, folders] = ['_FILE', '_DIR'].map((end) => told.filter(([key]) => key.endsWith(end)));
     const mounts = containerOf(name).volumes.map((volume) => volume.split(':'));
     const [mountedFiles, volumes] = [mounts.filter(isFile), mounts.filter((mount) => !isFile(mount))];
@@ -116,7 +123,7 @@ describe.each(REGION_SERVICES)('%s', (name) => {
   });
 });
 
-it.each(REGION_DATABASE_SERVICES)('%s waits for its migration, which waits for Postgres', async (name) => {
+it.each(DATABASE_SERVICES)('%s waits for its migration, which waits for Postgres', async (name) => {
   const migration = containerOf(`migrate-${name}`);
   expect(containerOf(name).depends_on).toEqual({
     [`migrate-${name}`]: { condition: 'service_completed_successfully' },
@@ -129,9 +136,52 @@ it.each(REGION_DATABASE_SERVICES)('%s waits for its migration, which waits for P
   expect(role).toBe(owner && database);
 });
 
-it('publishes the edge alone, for this machine alone', () => {
+it('publishes the edge and the pages alone, for this machine alone', () => {
   const published = Object.entries(compose.services).filter(([, { ports }]) => ports.length > 0);
-  expect(published.map(([name, { ports }]) => [name, ports])).toEqual([['edge', ['127.0.0.1:8080:8080']]]);
+  expect(published.map(([name, { ports }]) => [name, ports])).toEqual([
+    ['edge', ['127.0.0.1:8080:8080', '127.0.0.1:8081:8081']],
+    ['control-plane', ['127.0.0.1:8106:8080']],
+    ['mail-catcher', ['127.0.0.1:8025:8025']],
+  ]);
+});
+
+/** The container and its port that lead to an address of this machine. */
+function findPublished(address: string): [string, number] | undefined {
+  const { hostname, port } = new URL(address);
+  if (hostname !== 'localhost') return undefined;
+  for (const [name, { ports }] of Object.entries(compose.services))
+    for (const [, outer, inner] of ports.map((mapping) => mapping.split(':')))
+      if (outer === port) return [name, Number(inner)];
+  return undefined;
+}
+
+it('leads browsers to the account layer, to the console host of the region, and to its API', async () => {
+  const [account, edge] = [await configOf('control-plane'), await configOf('edge')];
+  expect(edge.CONSOLE_ALLOWED_ORIGIN).toBe(account.ACCOUNT_ORIGIN);
+  expect(findPublished(String(account.ACCOUNT_ORIGIN))).toEqual(['control-plane', account.PORT]);
+  const { us, ...others } = account.REGION_HOSTS as Record<string, { console_url: string; base_url: string }>;
+  expect(others).toEqual({});
+  expect(findPublished(us?.console_url ?? '')).toEqual(['edge', edge.CONSOLE_PORT]);
+  expect(findPublished(us?.base_url ?? '')).toEqual(['edge', edge.PORT]);
+});
+
+it('sends mails to a mail server that keeps them', async () => {
+  const { SMTP_URL: smtpUrl } = await configOf('control-plane');
+  const { hostname, port } = new URL(String(smtpUrl));
+  const { SMTP_PORT, PORT, MAILS_DIR } = await environmentOf(containerOf(hostname));
+  expect([hostname, port]).toEqual(['mail-catcher', SMTP_PORT]);
+  expect(findPublished(`http://localhost:${PORT}`)).toEqual(['mail-catcher', Number(PORT)]);
+  expect(containerOf('mail-catcher').tmpfs.some((place) => MAILS_DIR?.startsWith(`${place}/`))).toBe(true);
+});
+
+it('signs the account layer in at the region, and the region at the account layer', async () => {
+  const [account, auth] = [await configOf('control-plane'), await configOf('auth')];
+  for (const { INTERNAL_PUBLIC_KEYS: known } of [account, auth]) {
+    const issuers = (known as { issuer: string }[]).map(({ issuer }) => issuer);
+    expect(issuers).toEqual(
+      expect.arrayContaining(['global/control-plane', 'us/auth', 'us/usage-ledger', 'us/operator']),
+    );
+  }
 });
 
 it('leads nobody out but those who fetch what clients name', () => {
@@ -140,12 +190,12 @@ it('leads nobody out but those who fetch what clients name', () => {
   const near = Object.entries(compose.services).filter(([, { networks }]) => networks.includes('internet'));
   expect(near.map(([name]) => name)).toEqual(['model-router', 'media-jobs']);
   const withClients = Object.entries(compose.services).filter(([, { networks }]) => networks.includes('clients'));
-  expect(withClients.map(([name]) => name)).toEqual(['edge']);
+  expect(withClients.map(([name]) => name)).toEqual(['edge', 'control-plane', 'mail-catcher']);
 });
 
 it('gives no container a right, or a root that it could write', () => {
   const containers = Object.entries(compose.services);
-  expect(containers.length).toBeGreaterThan(REGION_SERVICES.length + REGION_DATABASE_SERVICES.length);
+  expect(containers.length).toBeGreaterThan(SERVICE_NAMES.length + DATABASE_SERVICES.length);
   for (const [name, { user, read_only, cap_drop, security_opt, tmpfs }] of containers)
     expect({ name, user, read_only, cap_drop, security_opt, tmpfs }).toEqual({
       name,
@@ -155,6 +205,14 @@ it('gives no container a right, or a root that it could write', () => {
       security_opt: ['no-new-privileges:true'],
       tmpfs: expect.arrayContaining(['/tmp']),
     });
+});
+
+it('refuses secrets of a version that had no account layer', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'turnpike-compose-'));
+  const file = join(folder, 'secrets.json');
+  await loadLocalSecrets(file, { scope: 'us', services: REGION_SERVICES, dataDirs: [] });
+  await expect(writeSecrets(folder)).rejects.toThrow('no secrets of the account layer');
+  await rm(folder, { recursive: true });
 });
 
 it('writes every file of secrets that is read, for its owner alone, and the same ones again', async () => {
