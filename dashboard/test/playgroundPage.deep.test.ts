@@ -154,11 +154,11 @@ inBrowser('the playground of a workspace in Chromium', () => {
     await page.getByText('So far', { exact: true }).waitFor();
     for (const breakOff of [(res: ServerResponse) => res.end(), (res: ServerResponse) => res.destroy()]) {
       await page.getByRole('button', { name: 'Start over' }).click();
-      begin = (res) => {
-        say(res, { content: 'So far' });
-        setTimeout(() => breakOff(res), 50);
-      };
+      begin = (res) => say(res, { content: 'So far' });
       await ask(page);
+      await page.getByText('So far', { exact: true }).waitFor();
+      const call = calls.at(-1);
+      if (call) breakOff(call.res);
       await page.getByRole('alert').getByText('broke off before its end').waitFor();
       await page.getByText('So far', { exact: true }).waitFor();
     }
