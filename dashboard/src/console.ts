@@ -91,13 +91,11 @@ export const monthByKeyQuery = (workspace: Workspace) =>
       const params = {
         start: toDay(1).slice(0, 10),
         end: toDay(now.getUTCDate() + 1).slice(0, 10),
+        by: 'range' as const,
         group: 'key' as const,
       };
       const { usage } = await callConsole(workspace, usageConsoleApi.routes.listUsage, { params });
-      const spend = new Map<string, bigint>();
-      for (const { key_id: keyId, charge_nano_usd: charge } of usage)
-        spend.set(keyId ?? '', (spend.get(keyId ?? '') ?? 0n) + BigInt(charge));
-      return spend;
+      return new Map(usage.map(({ key_id: keyId, charge_nano_usd: charge }) => [keyId ?? '', BigInt(charge)]));
     },
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { listTicks } from '../src/charts/ticks.ts';
 import { toCsv } from '../src/csv.ts';
-import { listStarts, toPeriod, toPeriodBefore } from '../src/usage/period.ts';
-import { MOST_SERIES, sumTotal, sumUsage, type UsageRow } from '../src/usage/sumUsage.ts';
+import { listStarts, toHour, toPeriod, toPeriodBefore } from '../src/usage/period.ts';
+import { sumTotal, sumUsage, type UsageRow } from '../src/usage/sumUsage.ts';
 import { toExactUsd } from '../src/usd.ts';
 
 const NOW = Date.UTC(2026, 9, 15, 13, 37);
@@ -12,6 +12,7 @@ const aRow = (fields: Partial<UsageRow> = {}): UsageRow => ({
   key_id: null,
   model: 'small-chat',
   modality: 'text',
+  others: null,
   requests: 3,
   success: 1,
   failure: 1,
@@ -47,6 +48,7 @@ describe('toPeriod', () => {
     if (typeof period === 'string') throw new Error(period);
     expect(listStarts(period)).toHaveLength(24);
     expect(toPeriodBefore(period)).toEqual({ start: period.start - 86_400_000, end: period.start, by: 'hour' });
+    expect([toHour(period.start), toHour(period.end)]).toEqual(['2026-10-14T14:00Z', '2026-10-15T14:00Z']);
   });
 });
 
@@ -60,25 +62,20 @@ describe('sumUsage', () => {
     const sums = { cost: 18014398509481986n, prompt: 20n, cached: 8n, completion: 10n, requests: 6n, errors: 4n };
     expect(total).toEqual(sums);
     expect(sumTotal(rows, period)).toEqual(sums);
-    expect(series).toMatchObject([{ model: 'small-chat', count: 1, total: sums }]);
+    expect(series).toMatchObject([{ model: 'small-chat', others: null, total: sums }]);
     expect(series[0]?.sums.map(({ requests }) => requests)).toEqual([0n, 6n]);
   });
 
-  it('sums up all but the largest series as one, whose sums add up to the total', () => {
-    const rows = Array.from({ length: 40 }, (_, index) => aRow({ model: `m${index}`, charge_nano_usd: String(index) }));
-    const { series, total } = sumUsage(rows, period, 'cost');
-    expect(series).toHaveLength(MOST_SERIES + 1);
-    expect(series[0]?.model).toBe('m39');
-    expect(series.at(-1)).toMatchObject({ model: null, keyId: null, count: 32 });
-    for (const part of ['cost', 'prompt', 'cached', 'completion', 'requests', 'errors'] as const) {
-      expect(series.reduce((sum, one) => sum + one.total[part], 0n)).toBe(total[part]);
-      expect(series.reduce((sum, one) => sum + (one.sums[1]?.[part] ?? 0n), 0n)).toBe(total[part]);
-    }
-  });
-
-  it('shows one series more rather than one that is summed up alone', () => {
-    const rows = Array.from({ length: MOST_SERIES + 1 }, (_, index) => aRow({ model: `m${index}` }));
-    expect(sumUsage(rows, period, 'tokens').series.every(({ model }) => model !== null)).toBe(true);
+  it('lists the largest series first, and the others last', () => {
+    const others = { model: null, modality: null, others: 42, charge_nano_usd: '99999999999999999' };
+    const rows = [aRow(others), aRow({ model: 'b', requests: 2 }), aRow({ model: 'a' }), aRow(others)];
+    const { series } = sumUsage(rows, period, 'requests');
+    expect(series.map(({ model, others, total }) => [model, others, total.requests])).toEqual([
+      ['a', null, 3n],
+      ['b', null, 2n],
+      [null, 42, 6n],
+    ]);
+    for (const { total, sums } of series) expect(sums[1]).toEqual(total);
   });
 });
 

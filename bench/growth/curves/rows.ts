@@ -134,6 +134,6 @@ const sumMonthOfKey = (db: TestLedger['db'], n: number): Promise<unknown> => {
 
 const sumMonthOfWorkspace = (db: TestLedger['db'], n: number): Promise<unknown> => {
   const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-  const [startDay, endDay] = [toDay(Date.now() - 31 * DAY_MS), toDay(Date.now() + DAY_MS)];
-  return listUsage(db, { workspaceId: `ws_${n}` }, { startDay, endDay, groupBy: ['day', 'key'], limit: 10_000 });
+  const [start, end] = [toDay(Date.now() - 31 * DAY_MS), toDay(Date.now() + DAY_MS)];
+  return listUsage(db, { workspaceId: `ws_${n}` }, { start, end, groupBy: ['day', 'key'], limit: 10_000 });
 };

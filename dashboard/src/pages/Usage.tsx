@@ -121,10 +121,10 @@ function Day({
 function UsageOf({ period, search }: { period: Period; search: UsageSearch }) {
   const workspace = useWorkspace();
   const { organizationId, workspaceId } = workspace;
-  const { split = 'model' } = search;
-  const query = useQuery(usageQuery(workspace, period, split));
-  const before = useQuery(usageQuery(workspace, toPeriodBefore(period), 'none'));
-  const keyNames = useQuery(keyNamesQuery(workspace));
+  const { split = 'model', show = 'cost' } = search;
+  const query = useQuery(usageQuery(workspace, period, split, show));
+  const before = useQuery(usageQuery(workspace, toPeriodBefore(period), 'none', show));
+  const keyNames = useQuery(keyNamesQuery(workspace, split !== 'model'));
   return (
     <Loaded query={query}>
       {(rows) => (
@@ -228,8 +228,8 @@ function Split({
   keyNames: Map<string, string> | undefined;
 }) {
   const table = useMemo(() => sumUsage(rows, period, show), [rows, period, show]);
-  const nameOf = ({ model, keyId, count }: Series): string => {
-    if (model === null && keyId === null) return `${count} others`;
+  const nameOf = ({ model, keyId, others }: Series): string => {
+    if (others !== null) return `${others} others`;
     return [model, keyId === null ? null : (keyNames?.get(keyId) ?? keyId)].filter((part) => part !== null).join(' · ');
   };
   const format = show === 'cost' ? formatUsd : formatCount;

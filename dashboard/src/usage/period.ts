@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 24 * HOUR_MS;
 /** Longest periods, in days. */
 const LONGEST_DAYS = { day: 366, hour: 31 } as const;
 
@@ -67,5 +67,8 @@ export function listStarts({ start, end, by }: Period): number[] {
   const step = by === 'day' ? DAY_MS : HOUR_MS;
   return Array.from({ length: (end - start) / step }, (_, index) => start + index * step);
 }
+
+/** Writes the begin of a UTC hour as `YYYY-MM-DDTHH:00Z`. */
+export const toHour = (instant: number): string => `${new Date(instant).toISOString().slice(0, 13)}:00Z`;
 
 export const toDay = (instant: number): string => new Date(instant).toISOString().slice(0, 10);

@@ -1,10 +1,10 @@
-import type { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { UsageMeasure, usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import type * as z from 'zod/mini';
 import { listStarts, type Period } from './period.ts';
 
 export type UsageRow = z.output<typeof usageConsoleApi.routes.listUsage.answer>['usage'][number];
 
-/** Series that a chart has room for. The rest is drawn as one more. */
+/** Groups that a chart shows apart. The others are one series more. */
 export const MOST_SERIES = 8;
 
 /** Sums of calls. Amounts and counts are exact. */
@@ -21,65 +21,53 @@ export interface Sums {
 }
 
 /** A number of a sum that the chart can draw. */
-export type Measure = 'cost' | 'tokens' | 'requests' | 'errors';
+export type Measure = UsageMeasure;
 
 export const measure = (sums: Sums, by: Measure): bigint =>
   by === 'tokens' ? sums.prompt + sums.completion : sums[by];
 
-/** A model, a key, or a model of a key. Both are null for the rest, of which `count` were summed up. */
+/** A model, a key, or a model of a key. Both are null for the others, whose number is `others`. */
 export interface Series {
   model: string | null;
   keyId: string | null;
-  count: number;
+  others: number | null;
   total: Sums;
   /** The sums of each hour or day. */
   sums: Sums[];
 }
 
-/** Usage as it is drawn and listed: the largest series first, and the rest as the last one. */
+/** Usage as it is drawn and listed: the largest series first, and the others last. */
 export interface UsageTable {
   starts: number[];
   series: Series[];
   total: Sums;
 }
 
-/** Sums up the rows that begin in the period. */
+/** Puts the rows that begin in the period under their times and series. */
 export function sumUsage(rows: UsageRow[], period: Period, shown: Measure): UsageTable {
   const starts = listStarts(period);
   const indexOf = new Map(starts.map((start, index) => [start, index]));
   const total = noSums();
-  const found = new Map<string, Omit<Series, 'sums'>>();
-  const inPeriod: { id: string; index: number; sums: Sums }[] = [];
+  const found = new Map<string, Series>();
   for (const row of rows) {
     const index = indexOf.get(Date.parse(row.start));
     if (index === undefined) continue;
-    const id = `${row.model ?? ''}\n${row.key_id ?? ''}`;
+    const { model, key_id: keyId, others } = row;
+    const id = `${model ?? ''}\n${keyId ?? ''}`;
+    const series = found.get(id) ?? { model, keyId, others, total: noSums(), sums: starts.map(noSums) };
+    found.set(id, series);
     const sums = toSums(row);
-    inPeriod.push({ id, index, sums });
-    const group = found.get(id) ?? { model: row.model, keyId: row.key_id, count: 1, total: noSums() };
-    found.set(id, group);
-    add(group.total, sums);
-    add(total, sums);
+    for (const sum of [series.total, total, series.sums[index]]) if (sum) add(sum, sums);
   }
-  const sorted = [...found].sort(
-    ([id, a], [other, b]) => compare(measure(b.total, shown), measure(a.total, shown)) || compare(id, other),
-  );
-  const most = sorted.length > MOST_SERIES + 1 ? MOST_SERIES : sorted.length;
-  const series = sorted.slice(0, most).map(([, group]): Series => ({ ...group, sums: starts.map(noSums) }));
-  const seriesOf = new Map(sorted.slice(0, most).map(([id], index) => [id, series[index]]));
-  const rest: Series = {
-    model: null,
-    keyId: null,
-    count: sorted.length - most,
-    total: noSums(),
-    sums: starts.map(noSums),
-  };
-  for (const [, group] of sorted.slice(most)) add(rest.total, group.total);
-  for (const { id, index, sums } of inPeriod) {
-    const sum = (seriesOf.get(id) ?? rest).sums[index];
-    if (sum) add(sum, sums);
-  }
-  return { starts, series: rest.count === 0 ? series : [...series, rest], total };
+  const series = [...found]
+    .sort(
+      ([id, a], [other, b]) =>
+        Number(a.others !== null) - Number(b.others !== null) ||
+        compare(measure(b.total, shown), measure(a.total, shown)) ||
+        compare(id, other),
+    )
+    .map(([, one]) => one);
+  return { starts, series, total };
 }
 
 /** Sums up all rows that begin in the period. */

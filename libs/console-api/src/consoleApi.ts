@@ -348,15 +348,25 @@ export const keysConsoleApi = defineRoutes('auth', {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Longest ranges of usage, in days. */
-const LONGEST_RANGES = { day: 366, hour: 31 } as const;
+const LONGEST_RANGES = { day: 366, hour: 31, range: 366 } as const;
 /** Most rows of an answer about usage. */
 export const MAX_USAGE_ROWS = 20_000;
-const day = z.iso.date('must be a day as YYYY-MM-DD');
+/** Sums by which groups of usage are compared. */
+export const USAGE_MEASURES = ['cost', 'tokens', 'requests', 'errors'] as const;
+export type UsageMeasure = (typeof USAGE_MEASURES)[number];
+/** A UTC day, or the begin of a UTC hour. */
+const dayOrHour = z.union(
+  [z.iso.date(), z.iso.datetime({ precision: -1 }).check(z.regex(/:00Z$/))],
+  'must be a day as YYYY-MM-DD, or an hour as YYYY-MM-DDTHH:00Z',
+);
+const isHour = (time: string): boolean => time.includes('T');
 const count = z.number();
 
 const usageSchema = z.object({
-  /** Begin of the UTC hour or day. */
+  /** Begin of the UTC hour or day, or of the range. */
   start: instant,
+  /** How many groups the row sums up, beside those of `top`. Null for one group. */
+  others: z.nullable(count),
   /** Null if keys are summed up. */
   key_id: z.nullable(z.string()),
   /** Canonical id. Null if models are summed up. */
@@ -440,23 +450,41 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
     right: 'usage.read',
     method: 'GET',
     path: '/console/usage',
-    promise: `Sums the usage of the workspace by UTC day or hour, by key and model, in the order of times, models and keys. \`end\` is the first day left out. Days are ${LONGEST_RANGES.day} at most, hours those of ${LONGEST_RANGES.hour} days. A table of more than ${MAX_USAGE_ROWS} rows is refused.`,
+    promise: `Sums the usage of the workspace by UTC day, by hour or over the range, by key and model, in the order of times, models and keys. \`end\` is the first day or hour left out. Only a question by hour begins or ends within a day. Days are ${LONGEST_RANGES.day} at most, hours those of ${LONGEST_RANGES.hour} days. With \`top\`, only so many groups have rows of their own, those of the largest sum of \`top_by\` in the range. The others are one row of each time, unless there is only one of them. A table of more than ${MAX_USAGE_ROWS} rows is refused.`,
     params: z
       .object({
-        start: day,
-        end: day,
-        by: z._default(z.enum(['day', 'hour'], 'must be day or hour'), 'day'),
+        start: dayOrHour,
+        end: dayOrHour,
+        by: z._default(z.enum(['day', 'hour', 'range'], 'must be day or hour or range'), 'day'),
         group: z._default(
           z.enum(['key,model', 'key', 'model', 'none'], 'must be key,model or key or model or none'),
           'key,model',
         ),
+        top: z.optional(
+          z.pipe(
+            z.string().check(z.regex(/^([1-9]|1\d|20)$/, 'must be a whole number from 1 to 20')),
+            z.transform(Number),
+          ),
+        ),
+        top_by: z._default(z.enum(USAGE_MEASURES, 'must be cost or tokens or requests or errors'), 'cost'),
       })
       .check(
-        z.refine(({ start, end }) => start < end, { path: ['end'], error: 'must be a later day than start' }),
+        z.refine(({ start, by }) => by === 'hour' || !isHour(start), {
+          path: ['start'],
+          error: 'must be a day, unless by is hour',
+        }),
+        z.refine(({ end, by }) => by === 'hour' || !isHour(end), {
+          path: ['end'],
+          error: 'must be a day, unless by is hour',
+        }),
+        z.refine(({ start, end }) => Date.parse(start) < Date.parse(end), {
+          path: ['end'],
+          error: 'must be later than start',
+        }),
         z.refine(({ start, end, by }) => Date.parse(end) - Date.parse(start) <= LONGEST_RANGES[by] * DAY_MS, {
           path: ['end'],
           error: ({ input }) =>
-            `must be at most ${LONGEST_RANGES[(input as { by: 'day' | 'hour' }).by]} days after start`,
+            `must be at most ${LONGEST_RANGES[(input as { by: keyof typeof LONGEST_RANGES }).by]} days after start`,
         }),
       ),
     answer: z.object({ usage: z.array(usageSchema) }),

@@ -1,3 +1,4 @@
+import type { UsageMeasure } from '@turnpike/console-api/consoleApi';
 import type { UsageGrouping } from '@turnpike/internal-api/usageLedger';
 import { type Sql, sql } from '@turnpike/postgres/sql';
 import type { Modality } from '@turnpike/public-api/modality';
@@ -14,61 +15,90 @@ interface UsageGroup {
   /** Canonical id. */
   model: string | null;
   modality: Modality | null;
+  /** How many groups the entry sums up, which are not among the largest. Null for one group. */
+  others: number | null;
 }
 
 /** Sums of usage, by the hour in which calls began. A group that was not asked for is null. */
 export type UsageEntry = UsageGroup & CallSums;
 
 interface UsageQuestion {
-  startDay: string;
-  /** The first day left out. */
-  endDay: string;
+  /** A UTC day as `YYYY-MM-DD`. By hour, also a UTC hour as `YYYY-MM-DDTHH:00Z`. */
+  start: string;
+  /** The first day or hour left out. */
+  end: string;
   groupBy: readonly (UsageGrouping | 'hour' | 'modality')[];
   limit: number;
+  /** Names so many groups of keys and models apart, those of the largest sums. Sums up the others, unless there is only one of them. */
+  top?: { count: number; of: UsageMeasure } | undefined;
 }
 
-/**
- * Returns an owner's usage in the order of times, then of models and keys. Returns any `limit` entries if there are more. Days are UTC
- * days as `YYYY-MM-DD`.
- */
+/** Returns an owner's usage in the order of times, then of models and keys. Returns any `limit` entries if there are more. */
 export async function listUsage(db: Db, owner: UsageOwner, question: UsageQuestion): Promise<UsageEntry[]> {
-  const { groupBy, limit } = question;
+  const { groupBy, limit, top } = question;
   const isByTime = groupBy.includes('hour') || groupBy.includes('day');
   // The groups are sorted apart, because the planner would else sort every hour of a large workspace.
   const rows = await db.query(sql<UsageGroup & CallSumsRow>`
-    WITH part AS (${ofDays(owner, question) ?? ofHours(owner, question)}), sums AS MATERIALIZED (
-      SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", ${modelIn(groupBy)} COLLATE "C" AS "model",
-        ${modalityIn(groupBy)} COLLATE "C" AS "modality", CASE WHEN ${groupBy.includes('key')} THEN key_id END AS "keyId",
+    WITH part AS (${ofDays(owner, question) ?? ofHours(owner, question)}), ${top ? rank(groupBy, top) : unranked}, sums AS MATERIALIZED (
+      SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", "others",
+        CASE WHEN "others" IS NULL THEN ${modelIn(groupBy)} END COLLATE "C" AS "model",
+        CASE WHEN "others" IS NULL THEN ${modalityIn(groupBy)} END COLLATE "C" AS "modality",
+        CASE WHEN "others" IS NULL THEN ${keyIn(groupBy)} END AS "keyId",
         ${sumColumns}
-      FROM part GROUP BY 1, 2, 3, 4 LIMIT ${limit}
+      FROM ranked GROUP BY 1, 2, 3, 4, 5 LIMIT ${limit}
     )
     SELECT * FROM sums ORDER BY "start", "model", "modality", "keyId"`);
-  return rows.map(({ start, keyId, model, modality, ...sums }) => ({
+  return rows.map(({ start, keyId, model, modality, others, ...sums }) => ({
     start,
     keyId,
     model,
     modality,
+    others,
     ...toCallSums(sums),
   }));
 }
 
 type GroupBy = UsageQuestion['groupBy'];
+const keyIn = (groupBy: GroupBy): Sql => sql`CASE WHEN ${groupBy.includes('key')} THEN key_id END`;
 const modelIn = (groupBy: GroupBy): Sql => sql`CASE WHEN ${groupBy.includes('model')} THEN canonical_model END`;
 const modalityIn = (groupBy: GroupBy): Sql => sql`CASE WHEN ${groupBy.includes('modality')} THEN modality END`;
 
+const MEASURES: Record<UsageMeasure, Sql> = {
+  cost: sql`charge_nano_usd`,
+  tokens: sql`prompt_tokens + completion_tokens`,
+  requests: sql`requests`,
+  errors: sql`failure + unknown`,
+};
+
+const unranked = sql`ranked AS (SELECT part.*, NULL::INT AS "others" FROM part)`;
+
+/** Gives each sum the number of groups that it is to be summed up with, if it is of none of the largest groups. */
+const rank = (groupBy: GroupBy, { count, of }: { count: number; of: UsageMeasure }): Sql => sql`
+  compared AS (
+    SELECT coalesce(${modelIn(groupBy)}, '') AS of_model, coalesce(${keyIn(groupBy)}, '') AS of_key, sum(${MEASURES[of]}) AS compared
+    FROM part GROUP BY 1, 2
+  ), named AS (
+    SELECT of_model, of_key, count(*) OVER () AS groups,
+      row_number() OVER (ORDER BY compared DESC, of_model COLLATE "C", of_key COLLATE "C") AS place
+    FROM compared
+  ), ranked AS (
+    SELECT part.*, CASE WHEN place > ${count} AND groups > ${count + 1} THEN groups - ${count} END::INT AS "others"
+    FROM part JOIN named ON of_model = coalesce(${modelIn(groupBy)}, '') AND of_key = coalesce(${keyIn(groupBy)}, '')
+  )`;
+
 /** Reads the sums of a workspace's days, which are over all calls, by model or by key. Undefined for any other question. */
-function ofDays(owner: UsageOwner, { startDay, endDay, groupBy }: UsageQuestion): Sql | undefined {
+function ofDays(owner: UsageOwner, { start, end, groupBy }: UsageQuestion): Sql | undefined {
   const isByModel = groupBy.includes('model') || groupBy.includes('modality');
   const isByKey = groupBy.includes('key');
   if (!('workspaceId' in owner) || groupBy.includes('hour') || (isByModel && isByKey)) return undefined;
   return sql`
     SELECT day::TIMESTAMP AT TIME ZONE 'UTC' AS "start", total.* FROM workspace_day_total AS total
     WHERE workspace_id = ${owner.workspaceId} AND grouped_by = ${isByModel ? 'model' : isByKey ? 'key' : 'none'}
-      AND day >= ${startDay}::DATE AND day < ${endDay}::DATE`;
+      AND day >= ${start}::DATE AND day < ${end}::DATE`;
 }
 
 /** Reads the sums of hours, key by key. Ends at the limit, if each group is of one key. */
-function ofHours(owner: UsageOwner, { startDay, endDay, groupBy, limit }: UsageQuestion): Sql {
+function ofHours(owner: UsageOwner, { start, end, groupBy, limit, top }: UsageQuestion): Sql {
   const keyId = 'keyId' in owner ? owner.keyId : null;
   const workspaceId = 'workspaceId' in owner ? owner.workspaceId : null;
   return sql`
@@ -79,7 +109,7 @@ function ofHours(owner: UsageOwner, { startDay, endDay, groupBy, limit }: UsageQ
         ${modelIn(groupBy)} AS canonical_model, ${modalityIn(groupBy)} AS modality, ${sumColumns}
       FROM key_hour_total AS total
       WHERE total.key_id = key.key_id
-        AND hour >= ${startDay}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${endDay}::TIMESTAMP AT TIME ZONE 'UTC'
+        AND hour >= ${start}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${end}::TIMESTAMP AT TIME ZONE 'UTC'
       GROUP BY 1, 2, 3
-    ) AS of_key LIMIT ${groupBy.includes('key') || keyId !== null ? limit : null}::BIGINT`;
+    ) AS of_key LIMIT ${!top && (groupBy.includes('key') || keyId !== null) ? limit : null}::BIGINT`;
 }

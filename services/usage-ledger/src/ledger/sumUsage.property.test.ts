@@ -182,11 +182,14 @@ it('totals are the sum of the calls’ rows, of the groups and of every cut of t
       expect(await ask(first, last)).toEqual(whole);
       if (groupBy.length > 0) expect(whole.groups.every(({ requests }) => requests > 0n)).toBe(true);
 
-      const days = { startDay: '2026-09-29', endDay: '2026-10-03', limit: LIMIT };
+      const days = { start: '2026-09-29', end: '2026-10-03', limit: LIMIT };
       const list = (by: Parameters<typeof listUsage>[2]['groupBy']) =>
         listUsage(ledger.db, { workspaceId: `ws_${run}` }, { ...days, groupBy: by });
       const hours = await list(['hour', 'model', 'modality', 'key']);
       expect(inGroups(await list(dayGroups), dayGroups)).toEqual(inGroups(hours, dayGroups));
+      const top = { count: 1, of: 'tokens' } as const;
+      const few = await listUsage(ledger.db, { workspaceId: `ws_${run}` }, { ...days, groupBy: dayGroups, top });
+      expect(add(few)).toEqual(add(hours));
     }),
     { ...searchOf(40), interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
   );

@@ -52,9 +52,9 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       return { credits: credits.map(toCreditBody), next_after: last ? String(last.seq) : null };
     },
     async getUsage({ params }) {
-      const { key_id: keyId, workspace_id: workspaceId = '', start: startDay, end: endDay, group_by: groupBy } = params;
+      const { key_id: keyId, workspace_id: workspaceId = '', start, end, group_by: groupBy } = params;
       const owner = keyId === undefined ? { workspaceId } : { keyId };
-      const range = { startDay, endDay, groupBy, limit: MAX_USAGE_ENTRIES + 1 };
+      const range = { start, end, groupBy, limit: MAX_USAGE_ENTRIES + 1 };
       const usage = await listUsage(lookUpDb, owner, range).catch((error: unknown) => {
         throw isCanceled(error) ? new ApiError<LedgerFault>({ kind: 'usage_timeout' }, { cause: error }) : error;
       });

@@ -128,6 +128,87 @@ it('sums by the hour', async () => {
   );
 });
 
+it('sums over a range of hours within a day, and over a whole range', async () => {
+  const { workspaceId, first, second } = await recordedUsage();
+  const hours = { start: '2026-10-05T02:00Z', end: '2026-10-06T00:00Z', by: 'hour', group: 'key' };
+  const late = await call(listUsage, workspaceId, hours);
+  const atEleven = { start: '2026-10-05T23:00:00.000Z', others: null, key_id: first, charge_nano_usd: '3' };
+  expect(late.body.usage).toMatchObject([atEleven]);
+  const { body } = await call(listUsage, workspaceId, { ...OCTOBER, by: 'range', group: 'key' });
+  const october = { start: '2026-10-01T00:00:00.000Z', others: null, model: null };
+  const byCharge = body.usage.sort((a: typeof atEleven, b: typeof atEleven) => +a.charge_nano_usd - +b.charge_nano_usd);
+  expect(byCharge).toMatchObject([
+    { ...october, key_id: first, requests: 3, failure: 1, charge_nano_usd: '7' },
+    { ...october, key_id: second, requests: 2, failure: 0, charge_nano_usd: '14' },
+  ]);
+});
+
+/** Calls of four models, each by a key of its own, on the fifth and the sixth. Returns the model of each key. */
+async function recordedModels(): Promise<{ workspaceId: string; modelOf: Map<string, string> }> {
+  const { workspaceId } = anOwner();
+  const ofModel = (canonicalModel: string) => ({ workspaceId, keyId: `key_${randomUUID()}`, canonicalModel });
+  const [dear, wordy, busy, faulty] = ['dear', 'wordy', 'busy', 'faulty'].map(ofModel);
+  const ended = (day: number, fields: Partial<UsageRecorded>, charge: bigint, promptTokens: number) =>
+    aUsageRecorded({
+      ...fields,
+      startedAtMs: at(day, 7),
+      chargeNanoUsd: charge,
+      formulaNanoUsd: charge,
+      promptTokens,
+      cachedPromptTokens: 0,
+      completionTokens: 0,
+    });
+  const failed = (day: number, fields: Partial<UsageRecorded>) =>
+    anUnchargedUsageRecorded('failure', { ...fields, startedAtMs: at(day, 7) });
+  await aPartition(ledger.db).deliver([
+    ended(5, { ...dear }, 100n, 0),
+    ended(5, { ...wordy }, 10n, 1_000),
+    failed(6, { ...wordy }),
+    ...[5, 5, 6].map((day) => ended(day, { ...busy }, 1n, 1)),
+    ...[5, 6].map((day) => failed(day, { ...faulty })),
+  ]);
+  const groups = [dear, wordy, busy, faulty].flatMap((group) => group ?? []);
+  return { workspaceId, modelOf: new Map(groups.map(({ keyId, canonicalModel }) => [keyId, canonicalModel])) };
+}
+
+/** Asks for the groups of the largest sums. Returns day, name, requests and charge of each row. */
+async function listTop(params: Record<string, string>): Promise<string[]> {
+  const { workspaceId, modelOf } = await recordedModels();
+  const { body } = await call(listUsage, workspaceId, { ...OCTOBER, ...params });
+  return body.usage
+    .map(({ start, key_id: keyId, model, others, requests, charge_nano_usd: charge }: Record<string, string>) => {
+      const name = others === null ? (model ?? modelOf.get(keyId ?? '')) : `${others} others`;
+      return `${start?.slice(8, 10)} ${name}: ${requests} ${charge}`;
+    })
+    .sort();
+}
+
+it.each([
+  ['cost', ['05 2 others: 3 2', '05 dear: 1 100', '05 wordy: 1 10', '06 2 others: 2 1', '06 wordy: 1 0']],
+  [
+    'tokens',
+    ['05 2 others: 2 100', '05 busy: 2 2', '05 wordy: 1 10', '06 2 others: 1 0', '06 busy: 1 1', '06 wordy: 1 0'],
+  ],
+  [
+    'requests',
+    ['05 2 others: 2 110', '05 busy: 2 2', '05 faulty: 1 0', '06 2 others: 1 0', '06 busy: 1 1', '06 faulty: 1 0'],
+  ],
+  [
+    'errors',
+    ['05 2 others: 3 102', '05 faulty: 1 0', '05 wordy: 1 10', '06 2 others: 1 1', '06 faulty: 1 0', '06 wordy: 1 0'],
+  ],
+])('names the two groups of the largest sum of %s, and sums up the others at each time', async (measure, rows) => {
+  for (const group of ['model', 'key', 'key,model'])
+    for (const by of ['day', 'hour'])
+      expect({ group, by, rows: await listTop({ by, group, top: '2', top_by: measure }) }).toEqual({ group, by, rows });
+});
+
+it('names a group that would be summed up alone', async () => {
+  const rows = await listTop({ group: 'model', top: '3' });
+  expect(rows).toEqual(await listTop({ group: 'model' }));
+  expect(rows).toHaveLength(7);
+});
+
 it('refuses a table of more rows than an answer may have, and gives it by fewer groups', async () => {
   const { workspaceId, keyId } = anOwner();
   await aPartition(ledger.db).deliver([aUsageRecorded({ workspaceId, keyId, startedAtMs: at(1, 0) })]);
@@ -148,7 +229,13 @@ it.each([
   ['end', { start: '2025-10-01', end: '2026-10-03' }],
   ['end', { start: '2025-10-01' }],
   ['end', { ...OCTOBER, end: '2026-11-02', by: 'hour' }],
+  ['start', { ...OCTOBER, start: '2026-10-01T05:00Z' }],
+  ['end', { ...OCTOBER, end: '2026-10-31T05:00Z', by: 'range' }],
+  ['start', { ...OCTOBER, start: '2026-10-01T05:30Z', by: 'hour' }],
   ['by', { ...OCTOBER, by: 'minute' }],
+  ['top', { ...OCTOBER, top: '21' }],
+  ['top', { ...OCTOBER, top: '0' }],
+  ['top_by', { ...OCTOBER, top: '8', top_by: 'name' }],
   ['group', { ...OCTOBER, group: 'model,key' }],
 ])('refuses a range whose %s is wrong', async (param, range) => {
   const { status, body } = await call(listUsage, 'ws_1', range);

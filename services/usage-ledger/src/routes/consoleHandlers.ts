@@ -28,13 +28,16 @@ export function createConsoleHandlers({
   pricesOf: PricesOf;
 }): ConsoleHandlers<typeof usageConsoleApi> {
   return {
-    async listUsage({ params: { start: startDay, end: endDay, by, group }, caller: { workspaceId } }) {
-      const range = { startDay, endDay, groupBy: [by, ...GROUPINGS[group]], limit: MAX_USAGE_ROWS + 1 };
-      const usage = await sumUp(workspaceId, () => listUsage(lookUpDb, { workspaceId }, range));
+    async listUsage({ params: { start, end, by, group, top: count, top_by: of }, caller: { workspaceId } }) {
+      const groupBy = [...TIMES[by], ...GROUPINGS[group]];
+      const top = count === undefined || group === 'none' ? undefined : { count, of };
+      const question = { start, end, groupBy, limit: MAX_USAGE_ROWS + 1, top };
+      const usage = await sumUp(workspaceId, () => listUsage(lookUpDb, { workspaceId }, question));
       if (usage.length > MAX_USAGE_ROWS) throw new ApiError<LedgerFault>(TOO_MANY_ROWS);
       return {
         usage: usage.map((entry) => ({
-          start: entry.start?.toISOString() ?? '',
+          start: (entry.start ?? new Date(start)).toISOString(),
+          others: entry.others,
           key_id: entry.keyId,
           model: entry.model,
           modality: entry.modality,
@@ -109,6 +112,7 @@ const toLineBody = (line: CostLine) => ({
 /** An atto-dollar is 10^-9 nano-dollars. */
 const NANO_DIGITS_OF_ATTO = 9;
 
+const TIMES = { hour: ['hour'], day: ['day'], range: [] } as const;
 const GROUPINGS = {
   'key,model': ['key', 'model', 'modality'],
   key: ['key'],
