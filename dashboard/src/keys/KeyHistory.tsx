@@ -1,12 +1,13 @@
-import { Button, Code, Table, Text } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Code, Table, Text } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import { ROLES } from '@turnpike/console-api/roles';
 import type { ReactNode } from 'react';
 import type * as z from 'zod/mini';
-import { membersQuery } from '../account.ts';
+import { useMemberNames } from '../account.ts';
 import { callConsole, keyRoutes, useKeys } from '../console.ts';
+import { Older } from '../shell/Older.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
 import { Empty, Loaded, Moment, Name, Usd } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
@@ -29,7 +30,7 @@ const ACTIONS: Record<string, string> = {
 export function KeyHistory({ keyId }: { keyId?: string }) {
   const workspace = useWorkspace();
   const { organizationId, workspaceId } = workspace;
-  const members = useQuery(membersQuery(organizationId));
+  const nameOf = useMemberNames(organizationId);
   const keys = useKeys(workspace);
   const query = useInfiniteQuery({
     queryKey: ['key changes', workspaceId, keyId],
@@ -38,7 +39,6 @@ export function KeyHistory({ keyId }: { keyId?: string }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
   });
-  const nameOf = (id: string) => members.data?.members.find(({ user_id }) => user_id === id)?.name;
   const keyOf = (id: string) => keys.data?.find(({ key_id }) => key_id === id);
   return (
     <Loaded query={query}>
@@ -88,11 +88,7 @@ export function KeyHistory({ keyId }: { keyId?: string }) {
                 </Table.Tr>
               ))}
             </WideTable>
-            {query.hasNextPage && (
-              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                Show older changes
-              </Button>
-            )}
+            <Older query={query}>Show older changes</Older>
           </>
         );
       }}

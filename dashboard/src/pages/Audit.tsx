@@ -1,17 +1,18 @@
-import { Button, Code, Table, Text } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Code, Table, Text } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { Fragment } from 'react';
-import { membersQuery, routes } from '../account.ts';
+import { routes, useMemberNames } from '../account.ts';
+import { Older } from '../shell/Older.tsx';
 import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 
 /** The changes of an organization, the newest first. */
 export function Audit() {
   const { organizationId } = useParams({ from: `/shell${PAGES.audit}` });
-  const members = useQuery(membersQuery(organizationId));
+  const nameOf = useMemberNames(organizationId);
   const query = useInfiniteQuery({
     queryKey: ['audit', organizationId],
     queryFn: ({ pageParam: before }) =>
@@ -19,7 +20,6 @@ export function Audit() {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
   });
-  const nameOf = (id: string) => members.data?.members.find(({ user_id }) => user_id === id)?.name;
   return (
     <Page title="Audit">
       <Loaded query={query}>
@@ -53,11 +53,7 @@ export function Audit() {
                   </Table.Tr>
                 ))}
               </WideTable>
-              {query.hasNextPage && (
-                <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                  Show older changes
-                </Button>
-              )}
+              <Older query={query}>Show older changes</Older>
             </>
           );
         }}

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, NativeSelect, Table, Text } from '@mantine/core';
+import { Badge, Group, NativeSelect, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { JOB_STATUSES, jobsConsoleApi } from '@turnpike/console-api/consoleApi';
@@ -7,6 +7,7 @@ import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
 import { toCurl } from '../models/firstCall.ts';
 import { kindOf, modelsQuery } from '../models/readModels.ts';
+import { Older } from '../shell/Older.tsx';
 import { Snippet } from '../shell/Snippet.tsx';
 import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
@@ -67,17 +68,7 @@ export function Jobs() {
                     : 'No job has this status. Choose another one.'}
                 </Text>
               )}
-              {query.hasNextPage && (
-                <Group>
-                  <Button
-                    variant="default"
-                    loading={query.isFetchingNextPage}
-                    onClick={() => void query.fetchNextPage()}
-                  >
-                    Show older jobs
-                  </Button>
-                </Group>
-              )}
+              <Older query={query}>Show older jobs</Older>
             </>
           );
         }}

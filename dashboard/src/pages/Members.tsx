@@ -7,7 +7,7 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight, isWithin, type Role } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import type { output } from 'zod/mini';
-import { invitationsQuery, membersQuery, organizationQuery, routes, userQuery } from '../account.ts';
+import { invitationsQuery, membersQuery, organizationQuery, routes, useMemberNames, userQuery } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
 import { ConfirmDialog, FormDialog } from '../shell/dialogs.tsx';
 import { RoleChoice } from '../shell/RoleChoice.tsx';
@@ -97,10 +97,8 @@ export function Members() {
 
 function Invitations({ organizationId, onInvite }: { organizationId: string; onInvite: () => void }) {
   const query = useQuery(invitationsQuery(organizationId));
-  const members = useQuery(membersQuery(organizationId));
+  const nameOf = useMemberNames(organizationId);
   const [withdrawn, setWithdrawn] = useState<Invitation>();
-  const nameOf = (userId: string) =>
-    members.data?.members.find(({ user_id }) => user_id === userId)?.name ?? 'a former member';
   return (
     <Stack>
       <Title order={2} size="h3">
@@ -129,7 +127,7 @@ function Invitations({ organizationId, onInvite }: { organizationId: string; onI
                     <Badge variant="default">{ROLE_NAMES[invitation.role]}</Badge>
                   </Table.Td>
                   <Table.Td>
-                    <Name>{nameOf(invitation.invited_by)}</Name>
+                    <Name>{nameOf(invitation.invited_by) ?? 'a former member'}</Name>
                   </Table.Td>
                   <Table.Td>
                     <Moment at={invitation.ends_at} />

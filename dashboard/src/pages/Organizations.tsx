@@ -1,4 +1,4 @@
-import { Badge, Button, Table, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
@@ -7,7 +7,7 @@ import { hasRight } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import { organizationsQuery, routes } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
-import { FormDialog } from '../shell/dialogs.tsx';
+import { NameDialog } from '../shell/dialogs.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
 import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
@@ -79,23 +79,13 @@ function Create({ onClose }: { onClose: () => void }) {
       void navigate({ to: PAGES.workspaces, params: { organizationId } }),
   });
   return (
-    <FormDialog
+    <NameDialog
       title="New organization"
       action="Create organization"
-      schema={routes.createOrganization.body}
+      description="You become its owner. The name can be changed later."
       change={create}
       onClose={onClose}
-    >
-      {(problemOf) => (
-        <TextInput
-          label="Name"
-          description="You become its owner. The name can be changed later."
-          name="name"
-          error={problemOf('name')}
-          required
-        />
-      )}
-    </FormDialog>
+    />
   );
 }
 
@@ -110,15 +100,5 @@ function Rename({
     (body: { name: string }) => callRoute(routes.renameOrganization, { params: { organization_id }, body }),
     { onDone: onClose },
   );
-  return (
-    <FormDialog
-      title="Rename the organization"
-      action="Rename"
-      schema={routes.renameOrganization.body}
-      change={rename}
-      onClose={onClose}
-    >
-      {(problemOf) => <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />}
-    </FormDialog>
-  );
+  return <NameDialog title="Rename the organization" action="Rename" name={name} change={rename} onClose={onClose} />;
 }

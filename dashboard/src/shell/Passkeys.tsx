@@ -1,11 +1,11 @@
-import { Button, Group, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { useState } from 'react';
 import { passkeysQuery, routes } from '../account.ts';
 import { addPasskey, hasPasskeys } from '../passkeys.ts';
 import { useChange } from './change.tsx';
-import { ConfirmDialog, FormDialog } from './dialogs.tsx';
+import { ConfirmDialog, NameDialog } from './dialogs.tsx';
 import { Empty, Loaded, Moment, Name } from './states.tsx';
 import { RowButton, WideTable } from './WideTable.tsx';
 
@@ -79,23 +79,13 @@ export function Passkeys() {
 function Add({ onClose }: { onClose: () => void }) {
   const add = useChange(({ name }: { name: string }) => addPasskey(name), { onDone: onClose });
   return (
-    <FormDialog
+    <NameDialog
       title="Add a passkey"
       action="Add passkey"
-      schema={routes.renamePasskey.body}
+      description="Your browser asks for the passkey next."
       change={add}
       onClose={onClose}
-    >
-      {(problemOf) => (
-        <TextInput
-          label="Name"
-          description="Your browser asks for the passkey next."
-          name="name"
-          error={problemOf('name')}
-          required
-        />
-      )}
-    </FormDialog>
+    />
   );
 }
 
@@ -104,17 +94,7 @@ function Rename({ passkey: { passkey_id, name }, onClose }: { passkey: Passkey; 
     (body: { name: string }) => callRoute(routes.renamePasskey, { params: { passkey_id }, body }),
     { onDone: onClose },
   );
-  return (
-    <FormDialog
-      title="Rename the passkey"
-      action="Rename"
-      schema={routes.renamePasskey.body}
-      change={rename}
-      onClose={onClose}
-    >
-      {(problemOf) => <TextInput label="Name" name="name" defaultValue={name} error={problemOf('name')} required />}
-    </FormDialog>
-  );
+  return <NameDialog title="Rename the passkey" action="Rename" name={name} change={rename} onClose={onClose} />;
 }
 
 function Remove({ passkey: { passkey_id, name }, onClose }: { passkey: Passkey; onClose: () => void }) {

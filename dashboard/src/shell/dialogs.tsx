@@ -1,6 +1,7 @@
-import { Stack, Text } from '@mantine/core';
+import { Stack, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
+import { routes } from '../account.ts';
 import { Failure, useForm } from './change.tsx';
 import { Choice, Dialog } from './Dialog.tsx';
 
@@ -40,6 +41,38 @@ export function FormDialog<Schema extends z.core.$ZodType>({
         </Stack>
       </form>
     </Dialog>
+  );
+}
+
+const nameFormSchema = z.object({ name: routes.createOrganization.body.shape.name });
+
+/** A dialog that asks for a name alone. */
+export function NameDialog({
+  name = '',
+  description,
+  ...dialog
+}: {
+  title: string;
+  action: string;
+  /** The name so far. */
+  name?: string;
+  description?: string;
+  change: Change<{ name: string }>;
+  onClose: () => void;
+}) {
+  return (
+    <FormDialog schema={nameFormSchema} {...dialog}>
+      {(problemOf) => (
+        <TextInput
+          label="Name"
+          description={description}
+          name="name"
+          defaultValue={name}
+          error={problemOf('name')}
+          required
+        />
+      )}
+    </FormDialog>
   );
 }
 
