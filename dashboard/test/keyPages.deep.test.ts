@@ -171,6 +171,30 @@ inBrowser('the pages of keys and limits in Chromium', () => {
     expect(await isValid(secret)).toBe(true);
   });
 
+  it('keeps the new secret of a rotation whose answer was lost, also for a member who gives up', async () => {
+    const { page, apiKey: old } = await openKey('lea@example.com');
+    await page.route(
+      '**/rotate',
+      async (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await page.getByRole('button', { name: /^Rotate/ }).click();
+    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByRole('alert').first().waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('heading', { name: 'Keep this secret until you know' }).waitFor();
+    await page.keyboard.press('Escape');
+    const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
+    expect([await isValid(secret), await isValid(old)]).toEqual([true, true]);
+    await page.getByRole('button', { name: /^I have copied it/ }).click();
+    await page.getByText(`sk-...${secret.slice(-4)}`, { exact: true }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+  });
+
   it('says what to do about a key that is blocked, and leaves the block of the operator', async () => {
     const { page, keyId } = await openKey('dan@example.com');
     await page.getByRole('button', { name: /^Block/ }).click();

@@ -2,8 +2,9 @@ import { Button, Group, NativeSelect, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { Refused } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import * as z from 'zod/mini';
+import { queryClient } from '../account.ts';
 import { makeApiKey } from '../apiKey.ts';
 import { callConsole, type Key, keyRoutes } from '../console.ts';
 import { Failure, useChange } from '../shell/change.tsx';
@@ -22,35 +23,65 @@ interface OfKey {
 }
 type KeyForm = z.output<typeof keyFormSchema>;
 
-/** Makes the key once for the dialog, so that a repeated request registers no second key. */
-export function CreateKey({ onClose }: { onClose: () => void }) {
-  const workspace = useWorkspace();
+/**
+ * Makes the secret of a dialog once, so that a repeated request is known as such, and shows it after `send` is done. After a lost answer
+ * the region may have the secret, so it is shown as well once the dialog is left.
+ */
+function useSecretChange<Fields>(send: (hash: NewHash, fields: Fields) => Promise<unknown>, leave: () => void) {
+  const { workspaceId } = useWorkspace();
   const [, setSecret] = useNewSecret();
   const [made] = useState(makeApiKey);
-  const create = useChange(
-    async (fields: KeyForm) => {
-      const { secret, ...key } = await made;
-      await callConsole(workspace, keyRoutes.createKey, { body: { ...key, ...fields } }).catch((error: unknown) => {
-        // The first answer of a repeated request was lost.
-        if (!isRefusal(error, 'key_already_registered')) throw error;
+  const isLeft = useRef(false);
+  const isInDoubt = useRef(false);
+  const showLost = async () => {
+    setSecret({ text: (await made).secret, isLost: true });
+    await queryClient.invalidateQueries({ queryKey: ['keys', workspaceId] });
+  };
+  const change = useChange(
+    async (fields: Fields) => {
+      const { secret, ...hash } = await made;
+      await send(hash, fields).catch((error: unknown) => {
+        isInDoubt.current ||= isLost(error);
+        if (isLeft.current && isInDoubt.current) void showLost();
+        throw error;
       });
       return secret;
     },
     {
-      onDone(secret) {
-        setSecret(secret);
-        onClose();
+      onDone(text) {
+        setSecret({ text });
+        leave();
       },
     },
   );
+  const onClose = () => {
+    isLeft.current = true;
+    if (isInDoubt.current) void showLost();
+    leave();
+  };
+  return { change, onClose };
+}
+
+type NewHash = Omit<Awaited<ReturnType<typeof makeApiKey>>, 'secret'>;
+
+/** Returns whether a change may have taken place in spite of an error. */
+const isLost = (error: unknown): boolean => error instanceof Refused && (error.status < 400 || error.status >= 500);
+const isRefusal = (error: unknown, reason: string): boolean => error instanceof Refused && error.error === reason;
+
+export function CreateKey({ onClose: leave }: { onClose: () => void }) {
+  const workspace = useWorkspace();
+  const { change, onClose } = useSecretChange(async (hash, fields: KeyForm) => {
+    await callConsole(workspace, keyRoutes.createKey, { body: { ...hash, ...fields } }).catch((error: unknown) => {
+      // The first answer of a repeated request was lost.
+      if (!isRefusal(error, 'key_already_registered')) throw error;
+    });
+  }, leave);
   return (
-    <FormDialog title="Create a key" action="Create the key" schema={keyFormSchema} change={create} onClose={onClose}>
+    <FormDialog title="Create a key" action="Create the key" schema={keyFormSchema} change={change} onClose={onClose}>
       {(problemOf) => <KeyFields problemOf={problemOf} />}
     </FormDialog>
   );
 }
-
-const isRefusal = (error: unknown, reason: string): boolean => error instanceof Refused && error.error === reason;
 
 /** Sends the changed fields alone, so that the form sets no field to what it rounds or has read long ago. */
 export function EditKey({ apiKey, onClose }: OfKey) {
@@ -91,33 +122,20 @@ const GRACES = [
 ];
 const rotateFormSchema = z.object({ grace_seconds: z.pipe(z.string(), z.transform(Number)) });
 
-/** Makes the new secret once for the dialog, so that a repeated request is known as such. */
-export function RotateKey({ apiKey, onClose }: OfKey) {
+export function RotateKey({ apiKey, onClose: leave }: OfKey) {
   const workspace = useWorkspace();
-  const [, setSecret] = useNewSecret();
-  const [made] = useState(makeApiKey);
   const [grace, setGrace] = useState(`${24 * HOUR}`);
   const params = { key_id: apiKey.key_id };
-  const rotate = useChange(
-    async ({ grace_seconds }: z.output<typeof rotateFormSchema>) => {
-      const { secret, ...hash } = await made;
-      try {
-        await callConsole(workspace, keyRoutes.rotateKey, { params, body: { ...hash, grace_seconds } });
-      } catch (error) {
-        // The first answer of a repeated request may have been lost. A change of nothing returns the key.
-        if (!isRefusal(error, 'key_has_two_secrets') && !isRefusal(error, 'key_already_registered')) throw error;
-        const { last_four: end } = await callConsole(workspace, keyRoutes.updateKey, { params, body: {} });
-        if (end !== hash.last_four) throw error;
-      }
-      return secret;
-    },
-    {
-      onDone(secret) {
-        setSecret(secret);
-        onClose();
-      },
-    },
-  );
+  const { change, onClose } = useSecretChange(async (hash, { grace_seconds }: z.output<typeof rotateFormSchema>) => {
+    try {
+      await callConsole(workspace, keyRoutes.rotateKey, { params, body: { ...hash, grace_seconds } });
+    } catch (error) {
+      // The first answer of a repeated request may have been lost. A change of nothing returns the key.
+      if (!isRefusal(error, 'key_has_two_secrets') && !isRefusal(error, 'key_already_registered')) throw error;
+      const { last_four: end } = await callConsole(workspace, keyRoutes.updateKey, { params, body: {} });
+      if (end !== hash.last_four) throw error;
+    }
+  }, leave);
   const { expires_at: expiresAt, last_four: end } = apiKey;
   const graceEndsAt = new Date(Date.now() + Number(grace) * 1_000).toISOString();
   const oldEndsAt = expiresAt !== null && expiresAt < graceEndsAt ? expiresAt : graceEndsAt;
@@ -126,7 +144,7 @@ export function RotateKey({ apiKey, onClose }: OfKey) {
       title="Rotate the secret"
       action="Make the new secret"
       schema={rotateFormSchema}
-      change={rotate}
+      change={change}
       onClose={onClose}
     >
       {(problemOf) => (
@@ -164,16 +182,19 @@ export function NewSecret() {
   const [secret, setSecret] = useNewSecret();
   if (secret === undefined) return null;
   return (
-    <Dialog title="Copy the secret now">
+    <Dialog title={secret.isLost ? 'Keep this secret until you know' : 'Copy the secret now'}>
       <Text>
-        Turnpike does not keep this secret and cannot show it again. Keep it where your program reads it. If it is lost,
-        rotate the key.
+        {secret.isLost
+          ? 'The region did not answer, so the key may have this secret by now. Copy it, and look whether the list of keys has its last four characters.'
+          : 'Turnpike does not keep this secret and cannot show it again. Keep it where your program reads it. If it is lost, rotate the key.'}
       </Text>
-      <Snippet label="Secret of the key" text={secret} />
+      <Snippet label="Secret of the key" text={secret.text} />
       <Group justify="flex-end">
-        <Link to={PAGES.overview} params={{ organizationId, workspaceId }} className="link">
-          Use it in a first call
-        </Link>
+        {!secret.isLost && (
+          <Link to={PAGES.overview} params={{ organizationId, workspaceId }} className="link">
+            Use it in a first call
+          </Link>
+        )}
         <Button onClick={() => setSecret(undefined)}>I have copied it. It cannot be shown again.</Button>
       </Group>
     </Dialog>

@@ -171,7 +171,7 @@ function FirstCall() {
                   label="First call"
                   text={CHAT_CALLS[language]({
                     baseUrl,
-                    secret: secret ?? `sk-...${key.last_four}`,
+                    secret: secret?.text ?? `sk-...${key.last_four}`,
                     model: cheapest?.id ?? '<id of a model>',
                   })}
                 />

@@ -18,10 +18,14 @@ const WORKSPACE_PAGES = [
 ] as const;
 
 const WorkspaceContext = createContext<Workspace | undefined>(undefined);
-/** The secret of a key that was created just now, and what replaces it. */
-type NewSecret = [secret: string | undefined, setSecret: (secret: string | undefined) => void];
+/** The secret of a key that was created or rotated just now. `isLost`: the answer was lost, so the region may not have the secret. */
+export interface ShownSecret {
+  text: string;
+  isLost?: boolean;
+}
+type NewSecret = [secret: ShownSecret | undefined, setSecret: (secret: ShownSecret | undefined) => void];
 const NewSecretContext = createContext<NewSecret>([undefined, () => undefined]);
-/** Returns the secret of a new key, which is in memory until a page that shows it is left. */
+/** Returns the secret of a new key and the setter of it. The secret is in memory until a page that shows it is left. */
 export const useNewSecret = (): NewSecret => useContext(NewSecretContext);
 
 /** Returns the workspace whose page this is. Throws outside `WorkspaceFrame`. */
@@ -49,7 +53,7 @@ export function WorkspaceFrame() {
 }
 
 function WithNewSecret({ children }: { children: ReactNode }) {
-  const [secret, setSecret] = useState<string>();
+  const [secret, setSecret] = useState<ShownSecret>();
   return <NewSecretContext value={[secret, setSecret]}>{children}</NewSecretContext>;
 }
 
