@@ -121,6 +121,9 @@ inBrowser('the playground of a workspace in Chromium', () => {
     await page.getByRole('heading', { name: 'Requests', level: 1 }).waitFor();
     await until('the key is revoked', async () => (await listKeys(workspaceId))[0]?.status === 'revoked');
     await goTo(page, 'Keys');
+    await page.getByText('ended keys of the playground (1)').waitFor();
+    expect(await page.getByRole('row', { name: /^Playground/ }).count()).toBe(0);
+    await page.getByLabel('Status').selectOption('Revoked');
     await page
       .getByRole('row', { name: /^Playground/ })
       .getByText('Revoked')

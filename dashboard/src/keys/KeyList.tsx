@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import type { Key } from '../console.ts';
-import { COUNT, STATE_NAMES, STATES, type State, stateOf } from './keyStates.ts';
+import { COUNT, isPastPlayground, STATE_NAMES, STATES, type State, stateOf } from './keyStates.ts';
 
 /** Finds keys by name, last four characters and status, and shows `rows` of them at a time. `children` shows these. */
 export function KeyList({
@@ -19,11 +19,14 @@ export function KeyList({
   const [state, setState] = useState<State | ''>('');
   const [page, setPage] = useState(0);
   const wanted = words.trim().toLowerCase();
-  const found = keys.filter(
+  const matching = keys.filter(
     (key) =>
       (key.name.toLowerCase().includes(wanted) || key.last_four.toLowerCase() === wanted) &&
       (state === '' || stateOf(key) === state),
   );
+  // Each visit of the playground leaves a key, which only a search or a status shows.
+  const found = wanted === '' && state === '' ? matching.filter((key) => !isPastPlayground(key)) : matching;
+  const hidden = matching.length - found.length;
   const shown = found.slice(page * rows, (page + 1) * rows);
   return (
     <>
@@ -55,6 +58,11 @@ export function KeyList({
             : `${COUNT.format(page * rows + 1)} to ${COUNT.format(page * rows + shown.length)} of ${COUNT.format(found.length)}`}
           {!isComplete && ' so far. More keys are being read.'}
         </Text>
+        {hidden > 0 && (
+          <Text size="sm" c="dimmed">
+            Not shown: ended keys of the playground ({COUNT.format(hidden)}). Choose their status to see them.
+          </Text>
+        )}
         {found.length > rows && (
           <Group gap="xs">
             <Button variant="default" disabled={page === 0} onClick={() => setPage(page - 1)}>

@@ -12,6 +12,13 @@ export const stateOf = ({ status, expires_at: expiresAt }: Key): State =>
 export const oldSecretOf = ({ old_secret: old, status }: Key): Key['old_secret'] =>
   old !== null && status !== 'revoked' && Date.parse(old.ends_at) > Date.now() ? old : null;
 
+/** The name of keys that the playground makes. */
+export const PLAYGROUND_KEY_NAME = 'Playground';
+
+/** Returns whether the playground made the key and is done with it. */
+export const isPastPlayground = (key: Key): boolean =>
+  key.name === PLAYGROUND_KEY_NAME && ['expired', 'revoked'].includes(stateOf(key));
+
 /** Names a key to a reader of buttons. */
 export const toLabel = ({ name, last_four: end }: Key): string => `${name}, sk-...${end}`;
 

@@ -64,17 +64,7 @@ export function Keys() {
   );
 }
 
-const COLUMNS = [
-  'Name',
-  'Secret',
-  'Status',
-  'Spent this month',
-  'Budget',
-  'Limits a minute',
-  'Expires',
-  'Created',
-  'Actions',
-];
+const COLUMNS = ['Name', 'Secret', 'Status', 'Spent this month', 'Budget, limits a minute', 'Created', 'Actions'];
 
 function KeyTable({ keys, onRevoke }: { keys: Key[]; onRevoke: (key: Key) => void }) {
   const workspace = useWorkspace();
@@ -97,17 +87,20 @@ function KeyTable({ keys, onRevoke }: { keys: Key[]; onRevoke: (key: Key) => voi
             {key.blocked_by === 'operator' && <Text size="sm">by the operator</Text>}
           </Table.Td>
           <Table.Td>{spend.data ? <Usd nano={spend.data.get(key.key_id) ?? 0n} /> : '–'}</Table.Td>
-          <Table.Td>
-            {key.max_budget_nano_usd === null ? 'None' : <Usd nano={BigInt(key.max_budget_nano_usd)} />}
-          </Table.Td>
           <Table.Td style={{ whiteSpace: 'nowrap' }}>
+            {key.max_budget_nano_usd === null ? 'No budget' : <Usd nano={BigInt(key.max_budget_nano_usd)} />}
+            <br />
             {COUNT.format(key.rpm)} requests
             <br />
             {COUNT.format(key.tpm)} tokens
           </Table.Td>
-          <Table.Td>{key.expires_at === null ? 'Never' : <Moment at={key.expires_at} />}</Table.Td>
           <Table.Td>
             <Moment at={key.created_at} />
+            {key.expires_at !== null && (
+              <Text size="sm">
+                expires <Moment at={key.expires_at} />
+              </Text>
+            )}
           </Table.Td>
           <Table.Td>
             {hasRight(role, 'keys.write') && key.status !== 'revoked' && (

@@ -1,6 +1,7 @@
 import { queryClient, type Workspace } from '../account.ts';
 import { makeApiKey } from '../apiKey.ts';
 import { callConsole, keyRoutes } from '../console.ts';
+import { PLAYGROUND_KEY_NAME } from '../keys/keyStates.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 /** A key with less time than this left is replaced before a call. */
@@ -45,7 +46,7 @@ export class PlaygroundKey {
     const { key_id: keyId } = await callConsole(this.#workspace, keyRoutes.createKey, {
       body: {
         ...hash,
-        name: 'Playground',
+        name: PLAYGROUND_KEY_NAME,
         max_budget_nano_usd: BUDGET_NANO_USD,
         expires_at: new Date(endsAt).toISOString(),
       },
