@@ -70,6 +70,8 @@ export function useKeys(workspace: Workspace) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_after: next }) => next ?? undefined,
     select: sortKeys,
+    // Each of many pages would be compared with all keys so far.
+    structuralSharing: false,
   });
   const { hasNextPage, isFetching, error, fetchNextPage } = query;
   useEffect(() => {

@@ -112,6 +112,9 @@ const Amount = ({ nano }: { nano: bigint }) => (
   </Text>
 );
 
+/** The newest keys, which a first call offers. */
+const MOST_CHOICES = 100;
+
 /** A first call of the API, with the secret of a key that was created just now, or a placeholder. */
 function FirstCall() {
   const workspace = useWorkspace();
@@ -149,7 +152,7 @@ function FirstCall() {
                   <NativeSelect
                     label="Key"
                     description={`Put its secret in place of sk-...${key.last_four}.`}
-                    data={active.map(({ key_id: value, name, last_four: end }) => ({
+                    data={active.slice(0, MOST_CHOICES).map(({ key_id: value, name, last_four: end }) => ({
                       value,
                       label: `${name} (sk-...${end})`,
                     }))}
