@@ -251,9 +251,10 @@ class World {
     for (const call of this.calls) if (call.router === router && call.state !== 'lost') call.isExcused = false;
   }
 
-  /** Its running calls are nobody's; its disk stays. */
+  /** Its running calls are nobody's; its disk stays. A put-back that was under way may arrive, but makes a session of nobody's. */
   crash(router: Router): void {
     router.session = undefined;
+    router.number += 1;
     for (const call of this.calls) if (call.router === router && call.state === 'running') call.state = 'lost';
   }
 
