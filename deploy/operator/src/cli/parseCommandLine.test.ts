@@ -58,7 +58,7 @@ it.each([
   ['key list', '"key" is not a command: did you mean "keys"? "turnpike --help" lists them.'],
   ['credits add', '"credits" is not a command: did you mean "credit"?'],
   ['stats', '"stats" is not a command: "turnpike --help" lists them.'],
-  ['keys', '"keys" is followed by one of: create, list, find, rotate, end-old, block, unblock, revoke.'],
+  ['keys', '"keys" is followed by one of: create, list, find, update, rotate, end-old, block, unblock, revoke.'],
   ['keys drop key_a', '"keys" is followed by one of'],
   ['keys create', '--workspace is missing'],
   ['keys create --workspace acme', '--workspace must be an id'],
