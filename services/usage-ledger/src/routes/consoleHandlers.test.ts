@@ -143,10 +143,14 @@ it('sums over a range of hours within a day, and over a whole range', async () =
   ]);
 });
 
-/** Calls of four models, each by a key of its own, on the fifth and the sixth. Returns the model of each key. */
+/** Calls of four models, each by a key of its own whose id sorts as the model does, on two days. Returns the model of each key. */
 async function recordedModels(): Promise<{ workspaceId: string; modelOf: Map<string, string> }> {
   const { workspaceId } = anOwner();
-  const ofModel = (canonicalModel: string) => ({ workspaceId, keyId: `key_${randomUUID()}`, canonicalModel });
+  const ofModel = (canonicalModel: string) => ({
+    workspaceId,
+    keyId: `key_${canonicalModel}_${randomUUID()}`,
+    canonicalModel,
+  });
   const [dear, wordy, busy, faulty] = ['dear', 'wordy', 'busy', 'faulty'].map(ofModel);
   const ended = (day: number, fields: Partial<UsageRecorded>, charge: bigint, promptTokens: number) =>
     aUsageRecorded({
