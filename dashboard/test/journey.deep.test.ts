@@ -171,6 +171,8 @@ inBrowser('from nothing to a paid call', () => {
     process.kill(edge.pid, 'SIGSTOP');
     try {
       await page.getByRole('navigation').getByRole('link', { name: 'Keys' }).click();
+      // Keys that Overview has just loaded are shown for 10 s without a question.
+      await page.reload();
       await page.getByText('The region does not answer').waitFor();
       await goTo(page, 'Members');
       await page.getByRole('cell', { name: 'Owner', exact: true }).waitFor();
