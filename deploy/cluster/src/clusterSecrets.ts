@@ -15,7 +15,7 @@ import {
 } from '@turnpike/local-stack/localSecrets';
 import { namespaceOf, SCOPES, secretsFileOf } from './paths.ts';
 
-/** Who signs requests to a region's S3 server. */
+/** The access key id of requests to a region's S3 server. */
 const S3_ACCESS_KEY_ID = 'turnpike-local';
 
 /** The secrets of each scope. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
-import { StackError } from '@turnpike/local-stack/stackError';
+import { print, runCommand } from '@turnpike/local-stack/runCommand';
 import { bringUp, build, takeDown } from './cluster.ts';
 import { CLUSTER_USAGE, parseClusterArguments } from './parseClusterArguments.ts';
 
@@ -13,8 +13,7 @@ async function main(): Promise<number> {
   const output = { print, heading };
   switch (command.command) {
     case 'help':
-      print(CLUSTER_USAGE);
-      return 0;
+      return print(CLUSTER_USAGE);
     case 'up':
       await bringUp({ ...output, nodes: command.nodes });
       return 0;
@@ -49,17 +48,4 @@ function heading(text: string): string {
   return styleText('bold', text, { stream: process.stdout });
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-// A reader that leaves, such as `npm run cluster | head`, is no reason to stop.
-process.stdout.on('error', () => undefined);
-
-main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-    process.exit(1);
-  },
-);
+runCommand(main);

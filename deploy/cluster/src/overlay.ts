@@ -16,7 +16,7 @@ const manifestSchema = z.looseObject({
 });
 export type Manifest = z.output<typeof manifestSchema>;
 
-/** What `kubectl kustomize` makes of a scope's overlay. */
+/** Returns the manifests that `kubectl kustomize` builds from a scope's overlay. */
 export async function buildOverlay(scope: Scope): Promise<Manifest[]> {
   return parseManifests(await kubectl(['kustomize', overlayOf(scope)]));
 }

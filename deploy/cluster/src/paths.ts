@@ -15,7 +15,7 @@ export const BIN = join(CACHE, 'bin');
 export const STATE = join(CACHE, 'state');
 export const KUBECONFIG = join(CACHE, 'kubeconfig');
 
-/** What the command keeps of its own: secrets, and how the scopes are reached. */
+/** Folder of the command's own files: secrets, and the addresses of the scopes. */
 export const OWN_STATE = join(repositoryRoot, '.turnpike', 'cluster');
 export const STACK_FILE = join(OWN_STATE, 'stack.json');
 

@@ -1,3 +1,4 @@
+import { runCommand } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { stringify } from 'yaml';
 import { openCluster } from './cluster.ts';
@@ -5,12 +6,19 @@ import { loadClusterSecrets, toSecretObjects } from './clusterSecrets.ts';
 import { SCOPES } from './paths.ts';
 
 /**
- * What the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every scope, which are made where they are missing,
- * and `tilt.ts open` lets this machine in, gives each region a workspace, and describes them for the operator's command line.
+ * Steps that the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every scope, which are made where they are
+ * missing, and `tilt.ts open` lets this machine in, gives each region a workspace, and describes them for the operator's command line.
  */
-async function main(command: string | undefined): Promise<void> {
-  if (command === 'secrets') return printSecrets();
-  if (command === 'open') return void (await openCluster(await loadClusterSecrets()));
+async function main(): Promise<number> {
+  const [, , command] = process.argv;
+  if (command === 'secrets') {
+    await printSecrets();
+    return 0;
+  }
+  if (command === 'open') {
+    await openCluster(await loadClusterSecrets());
+    return 0;
+  }
   throw new StackError('There is "secrets" and "open".');
 }
 
@@ -22,7 +30,4 @@ async function printSecrets(): Promise<void> {
   }
 }
 
-main(process.argv[2]).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
-  process.exitCode = 1;
-});
+runCommand(main);
