@@ -47,6 +47,22 @@ inBrowser('the pages of keys and limits in Chromium', () => {
   }
 
   /** Says whether calls with a secret are admitted. */
+  /** Asks for a rotation whose answer is lost on its way: the region has done it, and the page shows an error. */
+  async function loseAnswerToRotation(page: Page): Promise<void> {
+    await page.route(
+      '**/rotate',
+      async (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await page.getByRole('button', { name: /^Rotate/ }).click();
+    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByRole('alert').first().waitFor();
+  }
+
   const isValid = async (apiKey: string): Promise<boolean> => (await verify(dashboard.auth, apiKey)).key !== null;
 
   it('edits a key by keyboard alone, and sends the changed fields alone', async () => {
@@ -154,18 +170,7 @@ inBrowser('the pages of keys and limits in Chromium', () => {
 
   it('shows the new secret of a rotation whose first answer was lost', async () => {
     const { page } = await openKey('cid@example.com');
-    await page.route(
-      '**/rotate',
-      async (route) => {
-        if (route.request().method() !== 'POST') return route.continue();
-        await route.fetch();
-        await route.abort();
-      },
-      { times: 1 },
-    );
-    await page.getByRole('button', { name: /^Rotate/ }).click();
-    await page.getByRole('button', { name: 'Make the new secret' }).click();
-    await page.getByRole('alert').first().waitFor();
+    await loseAnswerToRotation(page);
     await page.getByRole('button', { name: 'Make the new secret' }).click();
     const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
     expect(await isValid(secret)).toBe(true);
@@ -173,18 +178,7 @@ inBrowser('the pages of keys and limits in Chromium', () => {
 
   it('keeps the new secret of a rotation whose answer was lost, also for a member who gives up', async () => {
     const { page, apiKey: old } = await openKey('lea@example.com');
-    await page.route(
-      '**/rotate',
-      async (route) => {
-        if (route.request().method() !== 'POST') return route.continue();
-        await route.fetch();
-        await route.abort();
-      },
-      { times: 1 },
-    );
-    await page.getByRole('button', { name: /^Rotate/ }).click();
-    await page.getByRole('button', { name: 'Make the new secret' }).click();
-    await page.getByRole('alert').first().waitFor();
+    await loseAnswerToRotation(page);
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('heading', { name: 'Keep this secret until you know' }).waitFor();
     await page.keyboard.press('Escape');
