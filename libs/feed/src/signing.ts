@@ -18,7 +18,7 @@ export async function verifyDocument(signed: string, type: string, keys: PublicK
     signed,
     ({ kid, typ }) => {
       const key = keys.find(({ id, issuer }) => id === kid && issuer === ISSUER);
-      if (!key) throw new Error(`the page is signed by ${kid ?? 'no key'}, which is no key of ${ISSUER}`);
+      if (!key) throw new Error(`the document is signed by ${kid ?? 'no key'}, which is no key of ${ISSUER}`);
       if (typ !== type) throw new Error(`the signed text is ${typ ?? 'of no type'}, not ${type}`);
       return key.publicKey;
     },
