@@ -60,7 +60,7 @@ export const bench: Bench = {
         );
       }
       process.stdout.write(
-        `  the barest page: a text without script, ${median(figures[0]?.floor ?? []).toFixed(0)} ms\n`,
+        `  baseline: a page of one text without script, ${median(figures[0]?.floor ?? []).toFixed(0)} ms\n`,
       );
       return figures;
     } finally {

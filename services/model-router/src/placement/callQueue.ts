@@ -268,9 +268,9 @@ interface UnreadStream {
   cutUnread(): void;
 }
 
-/** The streams of one model that nobody reads, and that keep their engines' room all the same. */
+/** Streams of one model whose clients do not read, though their engines go on. */
 class UnreadStreams {
-  /** Since when, longest first. */
+  /** The time since which each is unread, longest first. */
   readonly #since = new Map<UnreadStream, number>();
 
   add(stream: UnreadStream, nowMs: number): void {

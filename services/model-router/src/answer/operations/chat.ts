@@ -110,7 +110,7 @@ const MAX_CALLS = 1_024;
 const MAX_WAITING_LENGTH = 65_536;
 
 interface OpenToolCall {
-  /** As the client counts. */
+  /** Number of the call, as the client counts from 0. */
   index: number;
   id: string;
   /** Whether its first delta, the one with its name, has been shown. */
@@ -132,11 +132,11 @@ export type ToolCallDelta = { index: number } & (
  * they like, each release in its own way.
  */
 export class ToolCallEditor {
-  /** By the engine's own index, or by its id where it has none. */
+  /** Calls by the engine's own index, or by id where the engine gives no index. */
   readonly #calls = new Map<number | string, OpenToolCall>();
   readonly #ids = new Set<string>();
   #latestKey: number | string = 0;
-  /** Of all arguments that came before a name. */
+  /** Length of all arguments that came before a name. */
   #waitingLength = 0;
   #isOverfull = false;
   /** Whether any call has been shown. Changed here alone. */
