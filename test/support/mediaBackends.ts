@@ -39,14 +39,18 @@ export async function whileBackendsPause<T>(stack: TestStack, model: string, act
   return act().finally(() => orderMediaBackends(stack, 'resume', { model }));
 }
 
-/** Does something while the backends of a model fail in a way (the simulator's README, Faults). */
+/**
+ * Does something while the backends of a model fail in a way (the simulator's README, Faults), at one route or wherever the fault can strike.
+ * Without a route a refusal strikes the checks of their health too, and they are out after three.
+ */
 export async function whileBackendsFail<T>(
   stack: TestStack,
   model: string,
-  fault: string,
+  fault: string | { fault: string; route: string },
   act: () => Promise<T>,
 ): Promise<T> {
-  await orderMediaBackends(stack, 'faults', { model, body: [{ match: {}, fault }] });
+  const rule = typeof fault === 'string' ? { match: {}, fault } : { match: { route: fault.route }, fault: fault.fault };
+  await orderMediaBackends(stack, 'faults', { model, body: [rule] });
   return act().finally(() => orderMediaBackends(stack, 'faults', { model, method: 'DELETE' }));
 }
 

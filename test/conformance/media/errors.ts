@@ -663,11 +663,11 @@ row('media.500.engine', async () => {
   const caller = await aCaller();
   for (const [model, fault, path, body] of [
     [MODELS.image, 'render_fails_with_prompt', '/images/generations', anImage()],
-    [MODELS.speech, 'refuse_500', '/audio/speech', aSpeech()],
-    [MODELS.transcript, 'refuse_500', TRANSCRIBE, aRecording()],
+    [MODELS.speech, { fault: 'refuse_500', route: 'POST /v1/audio/speech' }, '/audio/speech', aSpeech()],
+    [MODELS.transcript, { fault: 'refuse_500', route: 'POST /v1/audio/transcriptions' }, TRANSCRIBE, aRecording()],
   ] as const) {
     const answer = await whileBackendsFail(stack, model, fault, () =>
-      // Backends may still be busy with an earlier row.
+      // Backends may be busy with an earlier row, or out for a check that came late.
       until('a backend to take the call', async () => {
         const tried = await caller.post(path, body);
         return tried.status === 503 ? undefined : tried;
