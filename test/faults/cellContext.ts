@@ -109,6 +109,11 @@ export class CellContext<Stack extends BookedStack = FaultStack> {
     return account;
   }
 
+  /** Takes a workspace into the books that others made, and that has made no call yet. */
+  addAccount(account: Account): void {
+    this.#accounts.push(account);
+  }
+
   /** Begins to send calls, all keys and models mixed. */
   startLoad(options: LoadOptions): Load {
     const { baseUrl, models } = this.stack;

@@ -6,7 +6,7 @@ import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { until } from '@turnpike/test-support/until';
-import { AccountUser } from '../account/accountUser.ts';
+import { AccountUser } from '../../support/accountUser.ts';
 import type { Cell, Suite } from '../cell.ts';
 
 const TIMEOUT_MS = 15_000;

@@ -1,4 +1,4 @@
-import { bringUp, takeDown } from '@turnpike/cluster/cluster';
+import { bringUp, build, takeDown } from '@turnpike/cluster/cluster';
 import type { Cell } from '../cell.ts';
 
 const READY_WITHIN_MS = 180_000;
@@ -15,6 +15,7 @@ export const ready: Cell = {
       heading: (text: string): string => text,
     };
     await takeDown(output);
+    await build(output);
     const startedAt = performance.now();
     await bringUp({ ...output, nodes: NODES });
     const tookMs = performance.now() - startedAt;

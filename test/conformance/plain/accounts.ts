@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import { AccountUser } from '../../support/accountUser.ts';
 import { daysAroundNow } from '../../support/daysAroundNow.ts';
 import { expectBilled, type SeenUsage } from '../../support/expectBilled.ts';
 import { inOneMonth } from '../../support/inOneMonth.ts';
@@ -454,4 +455,41 @@ row('control-plane.unlisted', async () => {
     expect([path, answer.status]).toEqual([path, 404]);
     expect(await answer.json()).toEqual({ error: 'not_found', message: expect.any(String) });
   }
+});
+
+async function anOrganization() {
+  const user = await AccountUser.signIn(stack.running.stack);
+  const path = `/account/organizations/${await user.makeOrganization()}/workspaces`;
+  const send = async (method: string, tail: string, body?: object) => {
+    const answer = await user.send(method, path + tail, body);
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  };
+  return { send, workspaces: async () => (await send('GET', '')).body.workspaces };
+}
+row('account.one-workspace', async () => {
+  const { send, workspaces } = await anOrganization();
+  const first = await send('POST', '', { region: 'us', name: 'First' });
+  expect(first.status).toBe(201);
+  expect(await send('POST', '', { region: 'us', name: 'Second' })).toMatchObject({
+    status: 409,
+    body: { error: 'workspace_exists' },
+  });
+  expect(await workspaces()).toEqual([expect.objectContaining({ workspace_id: first.body.workspace_id })]);
+});
+row('account.region-permanent', async () => {
+  const { send, workspaces } = await anOrganization();
+  const { body } = await send('POST', '', { region: 'us', name: 'Here' });
+  for (const change of [{ region: 'eu' }, { region: 'eu', name: 'There' }]) {
+    expect((await send('PATCH', `/${body.workspace_id}`, change)).status).toBe(400);
+  }
+  expect(await workspaces()).toEqual([expect.objectContaining({ region: 'us', name: 'Here' })]);
+});
+row('account.legacy-host', async () => {
+  const { apiKey, baseUrl, running } = stack;
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const [legacy, own] = await Promise.all(
+    [running.stack.legacy_base_url, baseUrl].map(async (url) => (await fetch(`${url}/svc/key`, { headers })).json()),
+  );
+  expect(own).toMatchObject({ key_name: expect.stringContaining(apiKey.slice(-4)) });
+  expect(legacy).toEqual({ ...(own as object), generated_at: expect.any(String) });
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import type { ClusterDescription } from '@turnpike/cluster/describeCluster';
 import type { Region } from '@turnpike/config/region';
 import { until } from '@turnpike/test-support/until';
 import { untilMail } from '@turnpike/test-support/untilMail';
@@ -9,34 +8,60 @@ const TIMEOUT_MS = 15_000;
 /** A model of text that all regions have. */
 const MODEL = 'llama-3.1-8b-instruct';
 
+/** The addresses of an account layer and of its regions, as a local stack and a cluster describe them. */
+export interface AccountAddresses {
+  services: { 'control-plane': { url: string } };
+  account: { origin: string; mail_catcher_url: string };
+  regions: Partial<Record<Region, { console_url: string; base_url: string }>>;
+}
+
 /** A user of the account layer, who sends what its pages send. */
 export class AccountUser {
-  readonly #cluster: ClusterDescription;
+  readonly #addresses: AccountAddresses;
   readonly #cookie: string;
 
-  private constructor(cluster: ClusterDescription, cookie: string) {
-    this.#cluster = cluster;
+  private constructor(addresses: AccountAddresses, cookie: string) {
+    this.#addresses = addresses;
     this.#cookie = cookie;
   }
 
   /** Signs a new user in by a mailed link. */
-  static async signIn(cluster: ClusterDescription): Promise<AccountUser> {
+  static async signIn(addresses: AccountAddresses): Promise<AccountUser> {
     const address = `${randomUUID()}@example.com`;
-    const visitor = new AccountUser(cluster, '');
+    const visitor = new AccountUser(addresses, '');
     await visitor.#post('/account/sign-in/link', { address });
-    const { text } = await untilMail(cluster.account.mail_catcher_url, { to: address });
+    const { text } = await untilMail(addresses.account.mail_catcher_url, { to: address });
     const signedIn = await visitor.#post('/account/sign-in/link/complete', { token: /#([\w-]{43})/.exec(text)?.[1] });
     const cookies = signedIn.headers.getSetCookie().map((line) => line.split(';')[0]);
-    return new AccountUser(cluster, cookies.join('; '));
+    return new AccountUser(addresses, cookies.join('; '));
   }
 
   /** Makes an organization with a workspace in a region. The first workspace of a user has credit. */
   async makeWorkspace(region: Region): Promise<AccountWorkspace> {
-    const organizationId = await this.#create('/account/organizations', { name: 'Cluster' }, 'organization_id');
-    const path = `/account/organizations/${organizationId}/workspaces`;
-    const id = await this.#create(path, { region, name: `Cluster ${region}` }, 'workspace_id');
+    const path = `/account/organizations/${await this.makeOrganization()}/workspaces`;
+    const id = await this.#create(path, { region, name: `Tests ${region}` }, 'workspace_id');
     const token = await this.#create(`${path}/${id}/console-token`, {}, 'token');
-    return new AccountWorkspace(this.#cluster, { region, id, token });
+    return new AccountWorkspace(this.#addresses, { region, id, token });
+  }
+
+  /** Makes an organization and returns its id. */
+  makeOrganization(): Promise<string> {
+    return this.#create('/account/organizations', { name: 'Tests' }, 'organization_id');
+  }
+
+  /** Sends a request to the account layer. */
+  send(method: string, path: string, body?: object): Promise<Response> {
+    return fetch(this.#addresses.services['control-plane'].url + path, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        origin: this.#addresses.account.origin,
+        'sec-fetch-site': 'same-origin',
+        cookie: this.#cookie,
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
   }
 
   async #create(path: string, body: object, field: string): Promise<string> {
@@ -45,17 +70,7 @@ export class AccountUser {
   }
 
   async #post(path: string, body: object): Promise<Response> {
-    const answer = await fetch(this.#cluster.services['control-plane'].url + path, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        origin: this.#cluster.account.origin,
-        'sec-fetch-site': 'same-origin',
-        cookie: this.#cookie,
-      },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    const answer = await this.send('POST', path, body);
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     return answer;
   }
@@ -65,23 +80,30 @@ export class AccountUser {
 export class AccountWorkspace {
   readonly id: string;
   readonly region: Region;
-  readonly #cluster: ClusterDescription;
+  readonly #region: { console_url: string; base_url: string };
+  readonly #origin: string;
   /** Valid for 5 minutes. */
   readonly #token: string;
 
-  constructor(cluster: ClusterDescription, { region, id, token }: { region: Region; id: string; token: string }) {
+  constructor(
+    { regions, account }: AccountAddresses,
+    { region, id, token }: { region: Region; id: string; token: string },
+  ) {
+    const addresses = regions[region];
+    if (!addresses) throw new Error(`region ${region} does not run`);
     this.id = id;
     this.region = region;
-    this.#cluster = cluster;
+    this.#region = addresses;
+    this.#origin = account.origin;
     this.#token = token;
   }
 
   /** Sends a request to the console host of the region. One without a body reads. */
   ask(path: string, body?: object): Promise<Response> {
-    return fetch(this.#cluster.regions[this.region].console_url + path, {
+    return fetch(this.#region.console_url + path, {
       method: body ? 'POST' : 'GET',
       headers: {
-        origin: this.#cluster.account.origin,
+        origin: this.#origin,
         authorization: `Bearer ${this.#token}`,
         'content-type': 'application/json',
       },
@@ -93,7 +115,7 @@ export class AccountWorkspace {
   /** Makes a key at the console host, as soon as the region has the workspace from the feed. */
   async makeKey(): Promise<{ keyId: string; apiKey: string }> {
     const apiKey = generateApiKey();
-    const body = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: 'Cluster' };
+    const body = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: 'Tests' };
     const keyId = await until(`the workspace of the account layer in ${this.region}`, async () => {
       const answer = await this.ask('/console/keys', body);
       if (answer.status === 201) return ((await answer.json()) as { key_id: string }).key_id;
@@ -106,11 +128,23 @@ export class AccountWorkspace {
 
   /** Sends a chat to the region, as a client with this key does. */
   chat(apiKey: string): Promise<Response> {
-    return fetch(`${this.#cluster.regions[this.region].base_url}/chat/completions`, {
+    return fetch(`${this.#region.base_url}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  }
+
+  /** Resolves when the first credit is there, which may come some seconds after the workspace. */
+  async untilCredit(apiKey: string): Promise<void> {
+    await until(`the credit of the new workspace in ${this.region}`, async () => {
+      const answer = await fetch(`${this.#region.base_url}/svc/credit`, {
+        headers: { authorization: `Bearer ${apiKey}` },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      if (!answer.ok) throw new Error(`the credit was answered ${answer.status}: ${await answer.text()}`);
+      return ((await answer.json()) as { credit_usd: number }).credit_usd > 0;
     });
   }
 
