@@ -146,7 +146,7 @@ module.exports = {
       ['organizations'],
       ['identity'],
       ['mail'],
-      ['audit', 'jobs', 'feed', 'day-totals'],
+      ['audit', 'jobs', 'feed', 'day-totals', 'ledger', 'rates'],
       ['database'],
     ]),
     ...layers('services/usage-ledger/src', [

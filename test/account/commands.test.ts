@@ -157,6 +157,54 @@ it('shows the days that a ledger reported, and those of a restored one once its 
   await ledger.close();
 });
 
+it('imports rates from a file of the central bank, and shows them', async () => {
+  expect((await run('rates', 'list')).stdout).toContain('There are no rates.');
+  const file = join(folder, 'rates.csv');
+  const key = 'EXR.M.USD.EUR.SP00.A';
+  const header = 'KEY,FREQ,CURRENCY,CURRENCY_DENOM,EXR_TYPE,EXR_SUFFIX,TIME_PERIOD,OBS_VALUE,OBS_STATUS,TITLE';
+  const aLine = (period: string, value: string, of = key) => `${of},M,USD,EUR,SP00,A,${period},${value},A,"US, euro"`;
+  await writeFile(file, [header, aLine('2026-02', '1.0842'), aLine('2026-03', '1.09123'), ''].join('\r\n'));
+  expect(await read('rates', 'import', file)).toMatchObject({ added: 2, kept: [], written_to: { stack: 'test' } });
+  expect((await run('rates', 'import', file)).stdout).toContain('0 rates were added.');
+  expect((await read('rates', 'list')).rates).toEqual([
+    expect.objectContaining({ month: '2026-04', usd_per_eur: '1.0912', source_period: '2026-03', series: key }),
+    expect.objectContaining({
+      month: '2026-03',
+      usd_per_eur: '1.0842',
+      imported_by: expect.stringMatching(/^operator:/),
+    }),
+  ]);
+  await writeFile(file, [header, aLine('2026-02', '1.1'), aLine('2026-04', '1.5')].join('\n'));
+  const refused = await run('rates', 'import', file);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--confirmed')]);
+  expect((await run('rates', 'import', file, '--confirmed')).stdout).toContain('2026-03 keeps the rate of 1.0842');
+  for (const [line, what] of [
+    [aLine('2026-05', '1.1', 'EXR.D.USD.EUR.SP00.A'), 'EXR.D.USD.EUR.SP00.A'],
+    [aLine('2026-05-01', '1.1'), '2026-05-01'],
+    [aLine('2026-05', ''), '2026-05'],
+  ] as const) {
+    await writeFile(file, `${header}\n${line}\n`);
+    const { code, stderr } = await run('rates', 'import', file);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(what)]);
+  }
+  await writeFile(file, 'nothing');
+  expect((await run('rates', 'import', file)).code).toBe(1);
+  expect((await run('rates', 'import', join(folder, 'absent.csv'))).stderr).toContain('cannot be read');
+});
+
+it('shows the wallet of a workspace with its transfers', async () => {
+  const aWallet = { workspace_id: workspaceId, credited_usd: '5' };
+  expect(await read('wallet', 'show', workspaceId)).toMatchObject({
+    ...aWallet,
+    transfers: [{ transfer_id: `welcome_${workspaceId}`, code: 'welcome', amount_usd: '5' }],
+  });
+  expect((await run('wallet', 'show', workspaceId)).stdout).toMatch(
+    /Credit 5 USD, spent [\d.]+ USD, balance [\d.]+ USD/,
+  );
+  const unknown = await run('wallet', 'show', 'ws_none');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('no such workspace')]);
+});
+
 it('says what is wrong', async () => {
   const unknown = await run('organizations', 'show', 'org_none');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);

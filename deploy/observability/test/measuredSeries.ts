@@ -10,6 +10,7 @@ import { compareWorkspaces } from '../../../services/auth/src/feed/compareWorksp
 import { Provider } from '../../../services/control-plane/src/identity/providers.ts';
 import { watchProviders } from '../../../services/control-plane/src/identity/watchProviders.ts';
 import { observeMails } from '../../../services/control-plane/src/mail/observeMails.ts';
+import { observeRates } from '../../../services/control-plane/src/rates/observeRates.ts';
 import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
 import { reportDays } from '../../../services/usage-ledger/src/day-totals/reportDays.ts';
 import {
@@ -138,6 +139,7 @@ function measureInference(meter: Meter): void {
 
 async function measureAccount(meter: Meter) {
   observeMails(meter, { query: async <Row>() => [{ value: 1 }] as Row[] })('sent');
+  observeRates(meter, { query: async <Row>() => [{ count: 1 }] as Row[] });
   const away = { id: 'a-provider', name: '', issuer: 'http://localhost:1', client_id: 'a', client_secret: 'b' };
   const watching = watchProviders([new Provider(away)], { meter, log });
   // The gauge has a value after the first check.

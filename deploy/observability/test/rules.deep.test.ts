@@ -243,6 +243,11 @@ const CASES: Case[] = [
     says: 'Sign-ins by the identity provider p fail: refused_us',
   },
   {
+    alert: 'EuroRateMissing',
+    series: { [at('turnpike_euro_rate_known')]: stays(0) },
+    says: 'The current month has no euro rate',
+  },
+  {
     alert: 'ConsoleFlooded',
     series: { [at('turnpike_faults_total', 'too_many_requests')]: grows(600) },
     says: 'The console host refuses 10 requests a second',

@@ -1,7 +1,7 @@
 import { regionSchema } from '@turnpike/config/region';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
-import { afterId, anyId, nextAfter, text } from './fields.ts';
+import { afterId, anyId, month, nextAfter, text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 
 /** Most entries of one page of a list. */
@@ -98,7 +98,39 @@ const regionEpochSchema = z.object({
   confirmed_at: z.string().nullable(),
 });
 
+const walletSchema = z.object({
+  workspace_id: z.string(),
+  /** All that the workspace was given. */
+  credited_nano_usd: nanoUsdSchema,
+  /** The spend that its region reported, the current day included. */
+  spent_nano_usd: nanoUsdSchema,
+  balance_nano_usd: nanoUsdSchema,
+});
+const transferSchema = z.object({
+  transfer_id: z.string(),
+  /** Below zero: it left the wallet. */
+  amount_nano_usd: nanoUsdSchema,
+  code: z.string(),
+  source: z.string(),
+  posted_at: z.string(),
+});
+const rateSchema = z.object({
+  /** The UTC month in which it is in force. */
+  month: z.string(),
+  usd_per_eur: z.string(),
+  series: z.string(),
+  source_period: z.string(),
+  source_value: z.string(),
+  /** The file that it came from. */
+  sha256: z.string(),
+  imported_by: z.string(),
+  imported_at: z.string(),
+});
+
 const ofOrganization = z.object({ organization_id: anyId });
+const NO_WORKSPACE = {
+  workspace_not_found: { status: 404, message: 'The account layer has no such workspace.' },
+};
 const NO_ORGANIZATION = { organization_not_found: { status: 404, message: 'There is no such organization.' } };
 
 /** The routes of the control plane for services of the regions, and for the operator of any region. */
@@ -178,6 +210,67 @@ export const controlPlaneApi = defineApi('control-plane', {
     body: z.strictObject({ epoch: z.uuid() }),
     answer: regionEpochSchema,
     faults: { epoch_not_found: { status: 404, message: 'The region has not reported in this epoch.' } },
+  },
+  getWallet: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/wallet',
+    promise: 'the credit that a workspace was given, less the spend that its region reported',
+    params: z.object({ workspace_id: anyId }),
+    answer: walletSchema,
+    faults: NO_WORKSPACE,
+  },
+  listTransfers: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/wallet/transfers',
+    promise: 'the transfers of a wallet, 500 a page, by their ids; those of a day come once it has ended',
+    params: z.object({ workspace_id: anyId, after: afterId }),
+    answer: z.object({ transfers: z.array(transferSchema), next_after: nextAfter }),
+    faults: NO_WORKSPACE,
+  },
+  listRates: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/rates',
+    promise: 'dollars per euro by the month in which they are in force, the newest first, 500 at most',
+    params: z.object({}),
+    answer: z.object({ rates: z.array(rateSchema) }),
+  },
+  importRates: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/rates',
+    promise:
+      'adds the averages of ended months, each as the rate of the month after it. A month keeps the rate that it has; `kept` names those that differ',
+    body: z.strictObject({
+      series: text.min(1).max(100),
+      /** The hash of the file with the observations. */
+      sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hex'),
+      observations: z
+        .array(
+          z.strictObject({
+            period: month,
+            value: z.string().regex(/^\d\.\d{1,20}$/, 'must be dollars per euro in plain decimals'),
+          }),
+        )
+        .min(1)
+        .max(120),
+      /** Takes a rate that differs by more than 10 % from the month before. */
+      is_confirmed: z.boolean().default(false),
+    }),
+    answer: z.object({
+      added: z.number().int(),
+      kept: z.array(z.object({ month: z.string(), value: z.string(), known_value: z.string() })),
+    }),
+    faults: {
+      month_not_over: { status: 409, message: 'The month {month} is not over, so its average is not final.' },
+      rate_out_of_range: {
+        status: 409,
+        message:
+          'The rate of {month}, {value}, differs by more than {percent} % from the month before. Nothing was added.',
+      },
+    },
   },
   listOrganizations: {
     callers: ['operator'],

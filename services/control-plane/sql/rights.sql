@@ -11,6 +11,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON user_email, identity, passkey, session, 
 GRANT SELECT, INSERT ON audit, feed TO :service_role;
 GRANT SELECT ON feed_epoch TO :service_role;
 GRANT SELECT, INSERT, UPDATE ON region_epoch, day_total TO :service_role;
+GRANT SELECT, INSERT ON ledger_account, transfer, rate_month TO :service_role;
+GRANT SELECT ON ledger_balance, day_spend, wallet TO :service_role;
 
 -- The job queue.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO :service_role;

@@ -11,14 +11,17 @@ import { Provider } from './identity/providers.ts';
 import { removeEndedSessions } from './identity/sessions.ts';
 import { watchProviders } from './identity/watchProviders.ts';
 import { openJobQueue } from './jobs/openJobQueue.ts';
+import { postUsage } from './ledger/postUsage.ts';
 import { Outbox } from './mail/outbox.ts';
 import { readPages } from './pages/pages.ts';
+import { observeRates } from './rates/observeRates.ts';
 
 /** Attempts to sign in by one client address: a company behind one address has some a minute. */
 const BY_ADDRESS = { requestsPerMinute: 20, burst: 60, maxNames: 100_000 };
 /** Mails to one mailbox, whoever asks for them. */
 const BY_MAILBOX = { requestsPerMinute: 0.2, burst: 5, maxNames: 100_000 };
 const CLEAN_MS = 3_600_000;
+const POST_USAGE_MS = 3_600_000;
 
 startService({
   name: 'control-plane',
@@ -55,6 +58,12 @@ startService({
       { pauseMs: CLEAN_MS, log, failing: 'ended sessions cannot be removed: they stay, and are refused' },
     );
     shutdown.defer('cleaning', () => cleaning.close());
+    const posting = repeat(() => postUsage(db), {
+      ...{ pauseMs: POST_USAGE_MS, log },
+      failing: 'ended days cannot be posted to the wallets: balances count them all the same',
+    });
+    shutdown.defer('posting of ended days', () => posting.close());
+    observeRates(meter, db);
 
     return {
       db,

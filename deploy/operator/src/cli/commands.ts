@@ -20,6 +20,7 @@ import { listModels } from '../commands/listModels.ts';
 import { listOrganizations } from '../commands/listOrganizations.ts';
 import { listOverdueJobs } from '../commands/listOverdueJobs.ts';
 import { listWorkspaces } from '../commands/listWorkspaces.ts';
+import { importRates, listRates } from '../commands/rates.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
@@ -29,6 +30,7 @@ import { showOrganization } from '../commands/showOrganization.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
 import { showStatus } from '../commands/showStatus.ts';
 import { showUsage } from '../commands/showUsage.ts';
+import { showWallet } from '../commands/showWallet.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
 import { disableModel, enableModel } from '../commands/switchModel.ts';
 import { updateKey } from '../commands/updateKey.ts';
@@ -62,6 +64,9 @@ export const COMMANDS: Command[] = [
   listDayTotals,
   listEpochs,
   confirmEpoch,
+  showWallet,
+  listRates,
+  importRates,
   createWorkspace,
   listWorkspaces,
   showWorkspace,

@@ -95,10 +95,9 @@ export async function confirmRegionEpoch(db: Db, { region, epoch, by }: { region
 /** Lists a workspace's days from one on, 500 a page, each as the newest confirmed epoch has it. */
 export async function listDayTotals(db: Db, { workspaceId, after }: { workspaceId: string; after: string }) {
   const rows = await db.query(sql<{ day: string; spend: string; requests: bigint; reportedAt: Date }>`
-    SELECT DISTINCT ON (day) day::TEXT AS day, spend_nano_usd::TEXT AS spend, requests, reported_at AS "reportedAt"
-    FROM day_total JOIN workspace USING (workspace_id) JOIN region_epoch USING (region, epoch)
-    WHERE workspace_id = ${workspaceId} AND confirmed_at IS NOT NULL AND day > ${after === '' ? '-infinity' : after}::DATE
-    ORDER BY day, first_reported_at DESC LIMIT ${PAGE_SIZE}`);
+    SELECT day::TEXT AS day, spend_nano_usd::TEXT AS spend, requests, reported_at AS "reportedAt"
+    FROM day_spend WHERE workspace_id = ${workspaceId} AND day > ${after === '' ? '-infinity' : after}::DATE
+    ORDER BY day LIMIT ${PAGE_SIZE}`);
   return {
     days: rows.map(({ day, spend, requests, reportedAt }) => ({
       day,

@@ -7,6 +7,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { tell } from '../feed/feed.ts';
+import { post, walletOf } from '../ledger/post.ts';
 
 interface WorkspaceRow {
   workspaceId: string;
@@ -115,15 +116,27 @@ export async function createWorkspace(
       after: { region, name },
     });
     const isHeld = await tellWorkspace(tx, row);
-    if (credit)
-      await tell(tx, region, {
-        kind: 'credit',
-        credit_id: `welcome_${workspaceId}`,
-        workspace_id: workspaceId,
-        nano_usd: String(credit.nanoUsd),
-        note: 'credit to begin with',
-      });
+    if (credit) await giveWelcome(tx, row, credit.nanoUsd);
     return toBody(row, isHeld);
+  });
+}
+
+/** Books the credit to begin with, and tells the region. */
+async function giveWelcome(
+  tx: Tx,
+  { workspaceId, region }: Pick<WorkspaceRow, 'workspaceId' | 'region'>,
+  nanoUsd: bigint,
+): Promise<void> {
+  const creditId = `welcome_${workspaceId}`;
+  const [debit, credit] = ['promo_given', walletOf(workspaceId)];
+  if (nanoUsd > 0n)
+    await post(tx, creditId, [{ id: creditId, unit: 'nano_usd', debit, credit, amount: nanoUsd, code: 'welcome' }]);
+  await tell(tx, region as Region, {
+    kind: 'credit',
+    credit_id: creditId,
+    workspace_id: workspaceId,
+    nano_usd: String(nanoUsd),
+    note: 'credit to begin with',
   });
 }
 

@@ -11,8 +11,10 @@ import type { Db } from '../database/openDatabase.ts';
 import { confirmRegionEpoch, listDayTotals, listRegionEpochs } from '../day-totals/dayTotals.ts';
 import { endHold, listHolds, openHold } from '../holds/holds.ts';
 import { addVerification, listVerifications, setVerification } from '../holds/verifications.ts';
+import { listTransfers, readWallet } from '../ledger/readWallet.ts';
 import { listMembers } from '../organizations/members.ts';
 import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
+import { importRates, listRates } from '../rates/rates.ts';
 
 type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed' | 'readFeedDigest' | 'putDayTotals'>;
 
@@ -36,6 +38,16 @@ export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): Op
       const confirmed = await confirmRegionEpoch(db, { region, epoch, by: internalCallerOf(res) });
       note(res, { region, epoch }, 'epoch of the ledger of a region confirmed');
       return confirmed;
+    },
+
+    getWallet: async ({ params: { workspace_id: workspaceId } }) => readWallet(db, workspaceId),
+    listTransfers: async ({ params: { workspace_id: workspaceId, after } }) =>
+      listTransfers(db, { workspaceId, after }),
+    listRates: async () => ({ rates: await listRates(db) }),
+    async importRates({ body: { is_confirmed: isConfirmed, ...file } }, res) {
+      const imported = await importRates(db, { ...file, isConfirmed, by: internalCallerOf(res) });
+      note(res, { series: file.series, sha256: file.sha256, added: imported.added }, 'rates imported');
+      return imported;
     },
 
     listOpenHolds: async ({ params: { after } }) => listHolds(db, { after }),

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { RefusedError } from '../cli/operatorError.ts';
+import { toInstantCell } from '../report/amounts.ts';
+
+/** The European Central Bank's monthly averages of US dollars per euro. */
+const SERIES = 'EXR.M.USD.EUR.SP00.A';
+const COLUMNS = [
+  { title: 'month' },
+  { title: 'USD per EUR' },
+  { title: 'average of' },
+  { title: 'series' },
+  { title: 'imported' },
+  { title: 'by' },
+];
+/** Most observations of one call: ten years. */
+const MOST = 120;
+
+export const listRates = defineCommand({
+  words: 'rates list',
+  summary: 'the dollars per euro of each month',
+  input: z.object({}),
+  async run(_input, { services, table }) {
+    const { rates } = await services.account.listRates({ params: {} });
+    const rows = rates.map((rate) => [
+      rate.month,
+      rate.usd_per_eur,
+      rate.source_period,
+      rate.series,
+      toInstantCell(rate.imported_at),
+      rate.imported_by,
+    ]);
+    return { document: { rates }, text: rows.length > 0 ? table(COLUMNS, rows) : 'There are no rates.' };
+  },
+});
+
+export const importRates = defineCommand({
+  words: 'rates import',
+  summary: `add the rates of a CSV file of the European Central Bank's series ${SERIES}; a month that is there keeps its rate`,
+  operands: { file: 'FILE' },
+  options: { confirmed: { help: 'take a rate that differs by more than 10 % from the month before' } },
+  input: z.object({ file: z.string().min(1), confirmed: z.boolean().default(false) }),
+  async run({ file, confirmed }, { services }) {
+    const bytes = await readFile(file).catch((error: unknown) => {
+      throw new RefusedError(`${file} cannot be read.`, { cause: error });
+    });
+    const document = await services.account.importRates({
+      body: {
+        series: SERIES,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+        observations: readObservations(bytes.toString(), file).slice(-MOST),
+        is_confirmed: confirmed,
+      },
+    });
+    const differing = document.kept.map(
+      ({ month, value, known_value: known }) => `\n  ${month} keeps the rate of ${known}: the file has ${value}.`,
+    );
+    return { document, text: `${document.added} rates were added.${differing.join('')}` };
+  },
+});
+
+/** Reads the observations of the file, the oldest first. Throws a `RefusedError` for a file of another form or series. */
+function readObservations(text: string, file: string): { period: string; value: string }[] {
+  const refuse = (what: string) => new RefusedError(`${file} is no file of the series ${SERIES}: ${what}.`);
+  const [header = '', ...lines] = text.split(/\r?\n/).filter((line) => line !== '');
+  const titles = header.split(',');
+  const [keyAt, periodAt, valueAt] = ['KEY', 'TIME_PERIOD', 'OBS_VALUE'].map((title) => titles.indexOf(title));
+  if (keyAt === undefined || periodAt === undefined || valueAt === undefined || Math.min(keyAt, periodAt, valueAt) < 0)
+    throw refuse('its first line does not name KEY, TIME_PERIOD and OBS_VALUE');
+  const observations = lines.map((line) => {
+    // Columns with quotes and commas come after these.
+    const cells = line.split(',');
+    const [key, period = '', value = ''] = [cells[keyAt], cells[periodAt], cells[valueAt]];
+    if (key !== SERIES) throw refuse(`a line has the key ${key}`);
+    if (!/^\d{4}-\d\d$/.test(period) || !/^\d\.\d+$/.test(value)) throw refuse(`a line has ${period} and ${value}`);
+    return { period, value };
+  });
+  if (observations.length === 0) throw refuse('it has no observations');
+  return observations.toSorted((a, b) => (a.period < b.period ? -1 : 1));
+}
