@@ -1,0 +1,303 @@
+import type { Stripe } from 'stripe';
+import { invalid } from '../api/apiFault.ts';
+import { asDecimal } from '../state/asDecimal.ts';
+import { idOf } from '../state/idOf.ts';
+import type { Processor } from '../state/processor.ts';
+import { type Buyer, type LineTax, listTaxIds, priceSale, sum, toBuyer, toTaxes } from '../tax/priceSale.ts';
+
+/** A line before its tax. */
+export interface NewLine {
+  amount: number;
+  description: string | null;
+  quantity: number;
+  metadata: Stripe.Metadata;
+  /** The item that the line comes from, if it has one. */
+  invoiceItem: string | null;
+}
+
+interface NewInvoice {
+  customer: Stripe.Customer;
+  currency: string;
+  metadata: Stripe.Metadata;
+  description: string | null;
+  footer: string | null;
+  customFields: Stripe.Invoice.CustomField[] | null;
+  automaticTax: boolean;
+  autoAdvance: boolean;
+  collectionMethod: 'charge_automatically' | 'send_invoice';
+  defaultPaymentMethod: string | null;
+}
+
+/** Makes a draft without lines. */
+export function addInvoice(processor: Processor, options: NewInvoice): Stripe.Invoice {
+  const { customer, currency, automaticTax } = options;
+  const now = processor.now();
+  const { account } = processor.settings;
+  const invoice = processor.invoices.add({
+    id: processor.newId('in'),
+    object: 'invoice',
+    account_country: account.country,
+    account_name: account.name,
+    account_tax_ids: null,
+    amount_due: 0,
+    amount_overpaid: 0,
+    amount_paid: 0,
+    amount_remaining: 0,
+    amount_shipping: 0,
+    application: null,
+    attempt_count: 0,
+    attempted: false,
+    auto_advance: options.autoAdvance,
+    automatic_tax: {
+      disabled_reason: null,
+      enabled: automaticTax,
+      liability: automaticTax ? { type: 'self' } : null,
+      provider: automaticTax ? 'stripe' : null,
+      status: null,
+    },
+    automatically_finalizes_at: null,
+    billing_reason: 'manual',
+    collection_method: options.collectionMethod,
+    created: now,
+    currency,
+    custom_fields: options.customFields,
+    customer: customer.id,
+    customer_account: null,
+    ...ofCustomer(processor, customer),
+    customer_shipping: null,
+    default_payment_method: options.defaultPaymentMethod,
+    default_source: null,
+    default_tax_rates: [],
+    description: options.description,
+    discounts: [],
+    due_date: null,
+    effective_at: null,
+    ending_balance: null,
+    footer: options.footer,
+    from_invoice: null,
+    hosted_invoice_url: null,
+    invoice_pdf: null,
+    issuer: { type: 'self' },
+    last_finalization_error: null,
+    latest_revision: null,
+    lines: { object: 'list', data: [], has_more: false, url: '' },
+    livemode: false,
+    metadata: options.metadata,
+    next_payment_attempt: null,
+    number: null,
+    on_behalf_of: null,
+    parent: null,
+    payment_settings: { default_mandate: null, payment_method_options: null, payment_method_types: null },
+    period_end: now,
+    period_start: now,
+    post_payment_credit_notes_amount: 0,
+    pre_payment_credit_notes_amount: 0,
+    receipt_number: null,
+    rendering: null,
+    shipping_cost: null,
+    shipping_details: null,
+    starting_balance: 0,
+    statement_descriptor: null,
+    status: 'draft',
+    status_transitions: { finalized_at: null, marked_uncollectible_at: null, paid_at: null, voided_at: null },
+    subtotal: 0,
+    subtotal_excluding_tax: 0,
+    test_clock: null,
+    total: 0,
+    total_discount_amounts: [],
+    total_excluding_tax: 0,
+    total_pretax_credit_amounts: [],
+    total_taxes: [],
+    webhooks_delivered_at: now,
+  });
+  processor.emit('invoice.created', invoice);
+  return invoice;
+}
+
+/** Returns the fields that a document keeps of its customer. A draft follows the customer, a final document does not. */
+const ofCustomer = (processor: Processor, customer: Stripe.Customer) => ({
+  customer_address: customer.address ?? null,
+  customer_email: customer.email,
+  customer_name: customer.name ?? null,
+  customer_phone: customer.phone ?? null,
+  customer_tax_exempt: customer.tax_exempt ?? 'none',
+  customer_tax_ids: listTaxIds(processor, customer.id).map(({ type, value }) => ({ type, value })),
+});
+
+/** Puts lines into a draft, with their taxes by `buyer`, or by what its customer is now. */
+export function priceInvoice(
+  processor: Processor,
+  id: string,
+  lines: readonly NewLine[],
+  buyer?: Buyer,
+): Stripe.Invoice {
+  const invoice = processor.invoices.get(id);
+  const customer = processor.customers.get(idOf(invoice.customer ?? ''));
+  const taxedAs = buyer ?? toBuyer(processor, customer);
+  const isTaxed = invoice.automatic_tax.enabled;
+  const nets = lines.map(({ amount }) => amount);
+  const taxes = isTaxed ? priceSale(processor, taxedAs, nets) : [];
+  return processor.invoices.update(id, {
+    ...ofCustomer(processor, customer),
+    ...(buyer && { customer_address: buyer.address, customer_tax_ids: buyer.taxIds }),
+    automatic_tax: {
+      ...invoice.automatic_tax,
+      status: isTaxed ? (taxes === undefined ? 'requires_location_inputs' : 'complete') : null,
+    },
+    ...toAmounts(processor, invoice, lines, taxes ?? []),
+  });
+}
+
+/** Returns the lines and amounts of an invoice. */
+export function toAmounts(
+  processor: Processor,
+  { id, currency, created }: Pick<Stripe.Invoice, 'id' | 'currency' | 'created'>,
+  lines: readonly NewLine[],
+  taxes: readonly LineTax[],
+): Pick<
+  Stripe.Invoice,
+  | 'lines'
+  | 'subtotal'
+  | 'subtotal_excluding_tax'
+  | 'total'
+  | 'total_excluding_tax'
+  | 'total_taxes'
+  | 'amount_due'
+  | 'amount_remaining'
+> {
+  const net = sum(lines.map(({ amount }) => amount));
+  const total = net + sum(taxes.map(({ taxCents }) => taxCents));
+  const data = lines.map((line, index): Stripe.InvoiceLineItem => {
+    const { amount, description, quantity, metadata, invoiceItem } = line;
+    const tax = taxes[index];
+    return {
+      id: processor.newId('il'),
+      object: 'line_item',
+      amount,
+      currency,
+      description,
+      discount_amounts: [],
+      discountable: true,
+      discounts: [],
+      invoice: id,
+      livemode: false,
+      metadata,
+      parent:
+        invoiceItem === null
+          ? null
+          : {
+              invoice_item_details: {
+                invoice_item: invoiceItem,
+                proration: false,
+                proration_details: null,
+                subscription: null,
+              },
+              subscription_item_details: null,
+              type: 'invoice_item_details',
+            },
+      period: { end: created, start: created },
+      pretax_credit_amounts: [],
+      pricing: { type: 'price_details', unit_amount_decimal: asDecimal(amount / quantity) },
+      quantity,
+      quantity_decimal: asDecimal(quantity),
+      subscription: null,
+      subtotal: amount,
+      taxes: tax === undefined ? [] : toTaxes([tax]),
+    };
+  });
+  return {
+    lines: { object: 'list', data, has_more: false, url: `/v1/invoices/${id}/lines` },
+    subtotal: net,
+    subtotal_excluding_tax: net,
+    total,
+    total_excluding_tax: net,
+    total_taxes: toTaxes(taxes),
+    amount_due: total,
+    amount_remaining: total,
+  };
+}
+
+/** Gives a draft its number and opens it for payment. An invoice over nothing is paid at once. */
+export function finalizeInvoice(processor: Processor, id: string): Stripe.Invoice {
+  const draft = processor.invoices.get(id);
+  if (draft.status !== 'draft')
+    throw invalid("This invoice is already finalized, you can't re-finalize a non-draft invoice.", {
+      code: 'invoice_not_editable',
+    });
+  if (draft.automatic_tax.status === 'requires_location_inputs') {
+    processor.emit('invoice.finalization_failed', draft);
+    throw invalid(
+      "The customer's location isn't recognized. Set a valid customer address in order to automatically calculate tax.",
+      { code: 'customer_tax_location_invalid' },
+    );
+  }
+  const customer = processor.customers.get(idOf(draft.customer ?? ''));
+  const now = processor.now();
+  const open = processor.invoices.update(id, {
+    status: 'open',
+    number: toNextNumber(processor, customer),
+    effective_at: now,
+    ending_balance: 0,
+    hosted_invoice_url: `${processor.origin}/invoices/${id}`,
+    invoice_pdf: `${processor.origin}/invoices/${id}/pdf`,
+    status_transitions: { ...draft.status_transitions, finalized_at: now },
+  });
+  processor.emit('invoice.finalized', open);
+  return open;
+}
+
+function toNextNumber(processor: Processor, customer: Stripe.Customer): string {
+  const isOfAccount = processor.knobs.numbering === 'account';
+  const prefix = isOfAccount ? processor.settings.account.invoicePrefix : (customer.invoice_prefix ?? customer.id);
+  const number = processor.count(`invoice numbers of ${prefix}`);
+  if (!isOfAccount) processor.customers.update(customer.id, { next_invoice_sequence: number + 1 });
+  return `${prefix}-${String(number).padStart(4, '0')}`;
+}
+
+/** Marks an open invoice as paid by an intent. */
+export function settleInvoice(processor: Processor, id: string, intent: string): Stripe.Invoice {
+  const open = processor.invoices.get(id);
+  const now = processor.now();
+  const payment = processor.invoicePayments.list().find((each) => each.invoice === id && each.status === 'open');
+  const paid: Pick<Stripe.InvoicePayment, 'amount_paid' | 'status' | 'status_transitions'> = {
+    amount_paid: open.total,
+    status: 'paid',
+    status_transitions: { canceled_at: null, paid_at: now },
+  };
+  if (payment) processor.invoicePayments.update(payment.id, paid);
+  else processor.invoicePayments.update(addInvoicePayment(processor, open, intent).id, paid);
+  const settled = processor.invoices.update(id, {
+    status: 'paid',
+    amount_paid: open.total,
+    amount_remaining: 0,
+    attempted: true,
+    attempt_count: open.attempt_count + 1,
+    auto_advance: false,
+    status_transitions: { ...open.status_transitions, paid_at: now },
+  });
+  processor.emit('invoice.updated', settled, { status: 'open' });
+  processor.emit('invoice.paid', settled);
+  processor.emit('invoice.payment_succeeded', settled);
+  return settled;
+}
+
+/** Notes that an intent is to pay an invoice. */
+export const addInvoicePayment = (
+  processor: Processor,
+  { id, currency, total }: Stripe.Invoice,
+  intent: string,
+): Stripe.InvoicePayment =>
+  processor.invoicePayments.add({
+    id: processor.newId('inpay'),
+    object: 'invoice_payment',
+    amount_paid: null,
+    amount_requested: total,
+    created: processor.now(),
+    currency,
+    invoice: id,
+    is_default: true,
+    livemode: false,
+    payment: { payment_intent: intent, type: 'payment_intent' },
+    status: 'open',
+    status_transitions: { canceled_at: null, paid_at: null },
+  });
