@@ -7,6 +7,7 @@ import { Api } from './api/api.ts';
 import { addEndpoint } from './api/events.ts';
 import { servePage } from './pages/pages.ts';
 import { expireDueSessions, invoiceSession } from './payments/checkout.ts';
+import { succeedLater } from './payments/refunds.ts';
 import { Processor } from './state/processor.ts';
 import { verifyLater } from './tax/taxIds.ts';
 import { WebhookSender } from './webhooks/webhookSender.ts';
@@ -76,6 +77,7 @@ function goOn(processor: Processor, sender: WebhookSender): void {
     if (status === 'complete' && creation?.enabled) processor.later(0, () => invoiceSession(processor, id));
   for (const { id, verification } of processor.taxIds.list())
     if (verification?.status === 'pending') verifyLater(processor, id);
+  for (const { id, status } of processor.refunds.list()) if (status === 'pending') succeedLater(processor, id);
   sender.resume();
 }
 

@@ -7,6 +7,7 @@ import { apiFaultRulesSchema } from '../faults/apiFaultRules.ts';
 import { webhookFaultRulesSchema } from '../faults/webhookFaultRules.ts';
 import { expireDueSessions } from '../payments/checkout.ts';
 import { closeDispute, escalateDispute, openDispute, reviewDispute, warnOfFraud } from '../payments/disputes.ts';
+import { failRefund } from '../payments/refunds.ts';
 import { knobsSchema } from '../state/knobs.ts';
 import type { Processor } from '../state/processor.ts';
 import type { WebhookSender } from '../webhooks/webhookSender.ts';
@@ -112,6 +113,7 @@ const HANDLERS: [pattern: RegExp, handler: Handler][] = [
   [/^POST \/admin\/disputes\/(\w+)\/lose$/, ({ processor }, _req, id) => closeDispute(processor, id, 'lost')],
   [/^POST \/admin\/disputes\/(\w+)\/escalate$/, ({ processor }, _req, id) => escalateDispute(processor, id)],
   [/^POST \/admin\/disputes\/(\w+)\/review$/, ({ processor }, _req, id) => reviewDispute(processor, id, null)],
+  [/^POST \/admin\/refunds\/(\w+)\/fail$/, ({ processor }, _req, id) => failRefund(processor, id)],
   [/^POST \/admin\/charges\/(\w+)\/fraud-warning$/, ({ processor }, _req, id) => warnOfFraud(processor, id)],
 ];
 

@@ -30,7 +30,7 @@ export function toTruth(processor: Processor): { currencies: Record<string, Sums
     const disputes = of(processor.disputes.list(), currency).filter(
       ({ balance_transactions: moves }) => moves.length > 0,
     );
-    const refunds = of(processor.refunds.list(), currency).filter(({ status }) => status === 'succeeded');
+    const refunds = of(processor.refunds.list(), currency).filter(({ status }) => status !== 'failed');
     const moves = of(processor.balanceTransactions.list(), currency);
     return {
       charges: of(charges, currency).length,

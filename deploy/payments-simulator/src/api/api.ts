@@ -16,7 +16,9 @@ import { Idempotency, type KeyedRequest } from './idempotency.ts';
 import { INVOICE_ROUTES } from './invoices.ts';
 import { parseForm, readParams } from './params.ts';
 import { PAYMENT_ROUTES } from './payments.ts';
+import { PORTAL_ROUTES } from './portal.ts';
 import { RequestLog } from './requestLog.ts';
+import { REVERSAL_ROUTES } from './reversals.ts';
 import type { Route } from './route.ts';
 import { TAX_ROUTES } from './taxSettings.ts';
 
@@ -25,6 +27,8 @@ const ROUTES = [
   ...CHECKOUT_ROUTES,
   ...PAYMENT_ROUTES,
   ...INVOICE_ROUTES,
+  ...REVERSAL_ROUTES,
+  ...PORTAL_ROUTES,
   ...EVENT_ROUTES,
   ...TAX_ROUTES,
 ].map((route) => ({ route, pattern: toPattern(route.name) }));

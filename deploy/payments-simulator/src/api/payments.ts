@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
-import { addPaymentMethod, attachPaymentMethod } from '../payments/paymentMethods.ts';
+import { addPaymentMethod, attachPaymentMethod, detachPaymentMethod } from '../payments/paymentMethods.ts';
 import { findCardByToken } from '../state/cards.ts';
 import { idOf } from '../state/idOf.ts';
 import { invalid } from './apiFault.ts';
@@ -59,19 +59,9 @@ export const PAYMENT_ROUTES: Route[] = [
       return attachPaymentMethod(processor, method.id, customer);
     },
   ),
-  route('POST /v1/payment_methods/{id}/detach', noParams, (processor, _params, id) => {
-    const { customer } = processor.paymentMethods.get(id);
-    if (customer === null)
-      throw invalid('The payment method you provided is not attached to a customer so detachment is impossible.');
-    const owner = processor.customers.find(idOf(customer));
-    if (owner?.invoice_settings.default_payment_method === id)
-      processor.customers.update(owner.id, {
-        invoice_settings: { ...owner.invoice_settings, default_payment_method: null },
-      });
-    const detached = processor.paymentMethods.update(id, { customer: null });
-    processor.emit('payment_method.detached', detached);
-    return detached;
-  }),
+  route('POST /v1/payment_methods/{id}/detach', noParams, (processor, _params, id) =>
+    detachPaymentMethod(processor, id),
+  ),
   route('GET /v1/balance_transactions/{id}', noParams, (processor, _params, id) =>
     processor.balanceTransactions.get(id),
   ),

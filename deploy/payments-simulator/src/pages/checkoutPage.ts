@@ -1,12 +1,8 @@
 import { type Html, html } from '@turnpike/http-service/html';
 import type { Stripe } from 'stripe';
 import { CARDS } from '../state/cards.ts';
-import { VAT_BASIS_POINTS } from '../tax/vatRates.ts';
+import { addressFields } from './addressFields.ts';
 import { toAlert, toMoney, toPage } from './page.ts';
-
-const OTHER_COUNTRIES = ['CH', 'GB', 'NO', 'US'];
-const COUNTRIES = [...Object.keys(VAT_BASIS_POINTS), ...OTHER_COUNTRIES];
-const names = new Intl.DisplayNames('en', { type: 'region' });
 
 interface CheckoutPage {
   session: Stripe.Checkout.Session;
@@ -54,20 +50,7 @@ function toTaxName(tax: Stripe.LineItem.Tax | undefined): string {
 }
 
 const addressForm = (address: Stripe.Address | null): Html => html`<form method="post">
-<fieldset>
-<legend>Billing address</legend>
-<label for="country">Country</label>
-<select id="country" name="country" autocomplete="country">${COUNTRIES.map(
-  (code) =>
-    html`<option value="${code}"${code === address?.country ? ' selected' : ''}>${names.of(code) ?? code}</option>`,
-)}</select>
-<label for="postal_code">Postal code</label>
-<input id="postal_code" name="postal_code" type="text" autocomplete="postal-code" value="${address?.postal_code ?? ''}">
-<label for="line1">Street</label>
-<input id="line1" name="line1" type="text" autocomplete="address-line1" value="${address?.line1 ?? ''}">
-<label for="city">City</label>
-<input id="city" name="city" type="text" autocomplete="address-level2" value="${address?.city ?? ''}">
-</fieldset>
+${addressFields(address)}
 <button name="action" value="address">Use this address</button>
 </form>`;
 

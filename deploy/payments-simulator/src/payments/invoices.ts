@@ -1,9 +1,10 @@
 import type { Stripe } from 'stripe';
-import { invalid } from '../api/apiFault.ts';
+import { ApiFault, invalid } from '../api/apiFault.ts';
 import { asDecimal } from '../state/asDecimal.ts';
 import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
 import { type Buyer, type LineTax, listTaxIds, priceSale, sum, toBuyer, toTaxes } from '../tax/priceSale.ts';
+import { addIntent, attemptIntent } from './intents.ts';
 
 /** A line before its tax. */
 export interface NewLine {
@@ -30,10 +31,17 @@ interface NewInvoice {
 
 /** Makes a draft without lines. */
 export function addInvoice(processor: Processor, options: NewInvoice): Stripe.Invoice {
+  const invoice = processor.invoices.add(buildInvoice(processor, options));
+  processor.emit('invoice.created', invoice);
+  return invoice;
+}
+
+/** Returns a draft without lines, and stores nothing. */
+export function buildInvoice(processor: Processor, options: NewInvoice): Stripe.Invoice {
   const { customer, currency, automaticTax } = options;
   const now = processor.now();
   const { account } = processor.settings;
-  const invoice = processor.invoices.add({
+  return {
     id: processor.newId('in'),
     object: 'invoice',
     account_country: account.country,
@@ -109,9 +117,7 @@ export function addInvoice(processor: Processor, options: NewInvoice): Stripe.In
     total_pretax_credit_amounts: [],
     total_taxes: [],
     webhooks_delivered_at: now,
-  });
-  processor.emit('invoice.created', invoice);
-  return invoice;
+  };
 }
 
 /** Returns the fields that a document keeps of its customer. A draft follows the customer, a final document does not. */
@@ -125,19 +131,27 @@ const ofCustomer = (processor: Processor, customer: Stripe.Customer) => ({
 });
 
 /** Puts lines into a draft, with their taxes by `buyer`, or by what its customer is now. */
-export function priceInvoice(
+export const priceInvoice = (
   processor: Processor,
   id: string,
   lines: readonly NewLine[],
   buyer?: Buyer,
+): Stripe.Invoice => processor.invoices.put(toPriced(processor, processor.invoices.get(id), lines, buyer));
+
+/** Returns a draft with these lines and their taxes. */
+export function toPriced(
+  processor: Processor,
+  invoice: Stripe.Invoice,
+  lines: readonly NewLine[],
+  buyer?: Buyer,
 ): Stripe.Invoice {
-  const invoice = processor.invoices.get(id);
   const customer = processor.customers.get(idOf(invoice.customer ?? ''));
   const taxedAs = buyer ?? toBuyer(processor, customer);
   const isTaxed = invoice.automatic_tax.enabled;
   const nets = lines.map(({ amount }) => amount);
   const taxes = isTaxed ? priceSale(processor, taxedAs, nets) : [];
-  return processor.invoices.update(id, {
+  return {
+    ...invoice,
     ...ofCustomer(processor, customer),
     ...(buyer && { customer_address: buyer.address, customer_tax_ids: buyer.taxIds }),
     automatic_tax: {
@@ -145,11 +159,11 @@ export function priceInvoice(
       status: isTaxed ? (taxes === undefined ? 'requires_location_inputs' : 'complete') : null,
     },
     ...toAmounts(processor, invoice, lines, taxes ?? []),
-  });
+  };
 }
 
 /** Returns the lines and amounts of an invoice. */
-export function toAmounts(
+function toAmounts(
   processor: Processor,
   { id, currency, created }: Pick<Stripe.Invoice, 'id' | 'currency' | 'created'>,
   lines: readonly NewLine[],
@@ -243,7 +257,7 @@ export function finalizeInvoice(processor: Processor, id: string): Stripe.Invoic
     status_transitions: { ...draft.status_transitions, finalized_at: now },
   });
   processor.emit('invoice.finalized', open);
-  return open;
+  return open.total === 0 ? settleInvoice(processor, id, null) : open;
 }
 
 function toNextNumber(processor: Processor, customer: Stripe.Customer): string {
@@ -254,8 +268,8 @@ function toNextNumber(processor: Processor, customer: Stripe.Customer): string {
   return `${prefix}-${String(number).padStart(4, '0')}`;
 }
 
-/** Marks an open invoice as paid by an intent. */
-export function settleInvoice(processor: Processor, id: string, intent: string): Stripe.Invoice {
+/** Marks an open invoice as paid by an intent, or by none if it is over nothing. */
+export function settleInvoice(processor: Processor, id: string, intent: string | null): Stripe.Invoice {
   const open = processor.invoices.get(id);
   const now = processor.now();
   const payment = processor.invoicePayments.list().find((each) => each.invoice === id && each.status === 'open');
@@ -265,7 +279,7 @@ export function settleInvoice(processor: Processor, id: string, intent: string):
     status_transitions: { canceled_at: null, paid_at: now },
   };
   if (payment) processor.invoicePayments.update(payment.id, paid);
-  else processor.invoicePayments.update(addInvoicePayment(processor, open, intent).id, paid);
+  else if (intent !== null) processor.invoicePayments.update(addInvoicePayment(processor, open, intent).id, paid);
   const settled = processor.invoices.update(id, {
     status: 'paid',
     amount_paid: open.total,
@@ -282,7 +296,7 @@ export function settleInvoice(processor: Processor, id: string, intent: string):
 }
 
 /** Notes that an intent is to pay an invoice. */
-export const addInvoicePayment = (
+const addInvoicePayment = (
   processor: Processor,
   { id, currency, total }: Stripe.Invoice,
   intent: string,
@@ -301,3 +315,114 @@ export const addInvoicePayment = (
     status: 'open',
     status_transitions: { canceled_at: null, paid_at: null },
   });
+
+/** Puts the items of a draft into its lines. */
+export const priceItems = (processor: Processor, id: string): Stripe.Invoice =>
+  priceInvoice(
+    processor,
+    id,
+    processor.invoiceItems
+      .list()
+      .filter((each) => each.invoice === id)
+      .map(({ amount, description, quantity, metadata, id: invoiceItem }) => ({
+        amount,
+        description,
+        quantity,
+        metadata: metadata ?? {},
+        invoiceItem,
+      })),
+  );
+
+/** Charges an open invoice. Throws the fault of a declined card, or of a bank that asks, and the invoice stays open. */
+export function payInvoice(
+  processor: Processor,
+  id: string,
+  { paymentMethod, isOffSession }: { paymentMethod: string | null; isOffSession: boolean },
+): Stripe.Invoice {
+  const invoice = processor.invoices.get(id);
+  if (invoice.status === 'paid') throw invalid('Invoice is already paid');
+  if (invoice.status !== 'open') throw invalid(`Only open invoices can be paid. This invoice is ${invoice.status}.`);
+  const intent = findIntent(processor, invoice) ?? startPayment(processor, invoice);
+  const outcome = attemptIntent(processor, intent, {
+    paymentMethod: toMethod(processor, invoice, paymentMethod),
+    isOffSession,
+  });
+  if (outcome.kind === 'paid') return settleInvoice(processor, id, intent);
+  const tried = processor.invoices.update(id, { attempted: true, attempt_count: invoice.attempt_count + 1 });
+  processor.emit('invoice.payment_failed', tried);
+  if (outcome.kind === 'declined') throw outcome.fault;
+  processor.emit('invoice.payment_action_required', tried);
+  throw new ApiFault(402, {
+    type: 'card_error',
+    code: 'invoice_payment_intent_requires_action',
+    message:
+      'This payment requires additional user action before it can be completed successfully. Payment can be completed using the PaymentIntent associated with the invoice.',
+    payment_intent: outcome.intent,
+  });
+}
+
+function toMethod(processor: Processor, invoice: Stripe.Invoice, given: string | null): string {
+  const customer = processor.customers.get(idOf(invoice.customer ?? ''));
+  const method = given ?? invoice.default_payment_method ?? customer.invoice_settings.default_payment_method;
+  if (method === null)
+    throw invalid(
+      `Cannot charge customer ${customer.id}: there is no default payment method. Set one or pass a payment_method.`,
+      { code: 'resource_missing', param: 'payment_method' },
+    );
+  const { id, customer: owner } = processor.paymentMethods.get(idOf(method), { param: 'payment_method', status: 400 });
+  if (owner === null || idOf(owner) !== customer.id)
+    throw invalid(`The customer does not have a payment method with the ID ${id}.`, {
+      code: 'resource_missing',
+      param: 'payment_method',
+    });
+  return id;
+}
+
+/** Voids an open invoice: its number stays, and nothing is owed. */
+export function voidInvoice(processor: Processor, id: string): Stripe.Invoice {
+  const open = processor.invoices.get(id);
+  if (open.status !== 'open')
+    throw invalid(`You can only void open invoices. This invoice is ${open.status}.`, { code: 'invoice_not_editable' });
+  const now = processor.now();
+  const intent = findIntent(processor, open);
+  if (intent !== undefined) {
+    const canceled = processor.paymentIntents.update(intent, {
+      status: 'canceled',
+      canceled_at: now,
+      cancellation_reason: 'void_invoice',
+      next_action: null,
+    });
+    processor.emit('payment_intent.canceled', canceled);
+    for (const each of processor.invoicePayments.list().filter(({ invoice }) => invoice === id))
+      processor.invoicePayments.update(each.id, {
+        status: 'canceled',
+        status_transitions: { canceled_at: now, paid_at: null },
+      });
+  }
+  const voided = processor.invoices.update(id, {
+    status: 'void',
+    auto_advance: false,
+    status_transitions: { ...open.status_transitions, voided_at: now },
+  });
+  processor.emit('invoice.voided', voided);
+  return voided;
+}
+
+function startPayment(processor: Processor, invoice: Stripe.Invoice): string {
+  // An intent of an invoice has none of the invoice's metadata.
+  const { id } = addIntent(processor, {
+    amount: invoice.total,
+    currency: invoice.currency,
+    customer: idOf(invoice.customer ?? ''),
+    description: invoice.description,
+    metadata: {},
+    setupFutureUsage: null,
+  });
+  addInvoicePayment(processor, invoice, id);
+  return id;
+}
+
+function findIntent(processor: Processor, { id }: Stripe.Invoice): string | undefined {
+  const payment = processor.invoicePayments.list().find(({ invoice, status }) => invoice === id && status === 'open');
+  return payment?.payment.payment_intent === undefined ? undefined : idOf(payment.payment.payment_intent);
+}

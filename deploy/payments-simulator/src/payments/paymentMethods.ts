@@ -1,5 +1,7 @@
 import type { Stripe } from 'stripe';
+import { invalid } from '../api/apiFault.ts';
 import type { Card } from '../state/cards.ts';
+import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
 
 interface BillingDetails {
@@ -50,4 +52,19 @@ export function attachPaymentMethod(processor: Processor, id: string, customer: 
   const attached = processor.paymentMethods.update(id, { customer });
   processor.emit('payment_method.attached', attached);
   return attached;
+}
+
+/** Takes a payment method from its customer for good. */
+export function detachPaymentMethod(processor: Processor, id: string): Stripe.PaymentMethod {
+  const { customer } = processor.paymentMethods.get(id);
+  if (customer === null)
+    throw invalid('The payment method you provided is not attached to a customer so detachment is impossible.');
+  const owner = processor.customers.find(idOf(customer));
+  if (owner?.invoice_settings.default_payment_method === id)
+    processor.customers.update(owner.id, {
+      invoice_settings: { ...owner.invoice_settings, default_payment_method: null },
+    });
+  const detached = processor.paymentMethods.update(id, { customer: null });
+  processor.emit('payment_method.detached', detached);
+  return detached;
 }

@@ -8,6 +8,8 @@ export const knobsSchema = z.strictObject({
   invoiceDelayMs: ms.default(100),
   /** Time until the verdict about a tax id. */
   taxIdDelayMs: ms.default(200),
+  /** Time that a refund is pending. */
+  refundDelayMs: ms.default(0),
   /** Time from an event to its first delivery. */
   webhookDelayMs: ms.default(0),
   /** Time from a failed delivery to the next one. It doubles with each. */
