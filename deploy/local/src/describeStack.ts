@@ -13,12 +13,18 @@ export interface LaunchedRegion {
 /** Puts together how a stack that runs is reached. `home` is the region that started what all regions share. */
 export function describeStack(home: LaunchedRegion, regions: LaunchedRegion[]): StackDescription<Region> {
   const { ports } = home.settings;
-  const { accountOrigin, identityProvider, mailCatcher } = toAccountAddresses(ports);
+  const { accountOrigin, identityProvider, mailCatcher, payments } = toAccountAddresses(ports);
   const us = regions.find(({ settings }) => settings.region === 'us');
   return {
     port_base: ports.services.edge.port,
     services: forEachOf(GLOBAL_SERVICES, (service) => describeService(service, home)),
-    account: { origin: accountOrigin, identity_provider_url: identityProvider, mail_catcher_url: mailCatcher },
+    account: {
+      origin: accountOrigin,
+      identity_provider_url: identityProvider,
+      mail_catcher_url: mailCatcher,
+      payments_url: payments,
+      payments_admin_url: `http://localhost:${ports.payments.adminPort}`,
+    },
     legacy_base_url: us ? `http://localhost:${us.settings.ports.services.edge.port}/v1` : null,
     regions: Object.fromEntries(
       regions.map((region) => [region.settings.region, describeRegion(region)]),

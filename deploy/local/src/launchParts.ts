@@ -22,6 +22,7 @@ import { startIdentityProvider } from './parts/startIdentityProvider.ts';
 import { startKafka } from './parts/startKafka.ts';
 import { startMailCatcher } from './parts/startMailCatcher.ts';
 import { startMediaSimulators } from './parts/startMediaSimulators.ts';
+import { startPaymentsSimulator } from './parts/startPaymentsSimulator.ts';
 import { type ServiceDatabase, startPostgres } from './parts/startPostgres.ts';
 import { startRedis } from './parts/startRedis.ts';
 import { startS3Proxy } from './parts/startS3Proxy.ts';
@@ -33,6 +34,7 @@ import {
   type StackSettings,
   toMigrationEnvironment,
   toOidcClient,
+  toPaymentsAccount,
   toReplicaEnvironment,
   toServiceEnvironments,
   toServiceUrls,
@@ -71,7 +73,7 @@ export interface LaunchedParts {
   /** The simulated media backends, all of one process; none where the engines are real. */
   media: { name: string; pid: number; backends: MediaBackend[] } | undefined;
   /** The parts beside the account layer. */
-  account: { identityProvider: Part; mailCatcher: Part };
+  account: { identityProvider: Part; mailCatcher: Part; payments: Part };
   services: Record<ServiceName, Part>;
   /** Further processes of services, where there are several of each: `edge-2` and so on. */
   replicas: Part[];
@@ -148,15 +150,23 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   const mediaReady = timed('media', () => media.ready);
 
   const startAccount = async (): Promise<LaunchedParts['account']> => {
-    const [identityProvider, mailCatcher] = await Promise.all([
+    const [identityProvider, mailCatcher, payments] = await Promise.all([
       timed('identity-provider', () =>
         startIdentityProvider({ parts, port: ports.identityProvider, client: toOidcClient(settings) }),
       ),
       timed('mail-catcher', () =>
         startMailCatcher({ parts, ports: ports.mailCatcher, dataDir: join(dataDir, 'mails') }),
       ),
+      timed('payments-simulator', () =>
+        startPaymentsSimulator({
+          parts,
+          ports: ports.payments,
+          account: toPaymentsAccount(settings),
+          dataDir: join(dataDir, 'payments'),
+        }),
+      ),
     ]);
-    return { identityProvider, mailCatcher };
+    return { identityProvider, mailCatcher, payments };
   };
   const account = home ? home.account : startAccount();
 

@@ -41,6 +41,9 @@ const localSecretsSchema = z.object({
   s3Secret: secretSchema,
   /** The account layer's secret at the identity provider. Absent where the account layer runs elsewhere. */
   oidcClientSecret: secretSchema.optional(),
+  /** The account layer's key at the payments simulator, and the secret that signs its webhooks. */
+  paymentsKey: secretSchema.optional(),
+  webhookSecret: secretSchema.optional(),
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
 });
@@ -102,7 +105,13 @@ export const toPublicKeys = (signingKeys: string[]): string => signingKeys.map(t
 const makeSecret = (): string => randomBytes(32).toString('hex');
 
 const makeAccountSecrets = (services: readonly ServiceName[]) =>
-  services.includes('control-plane') ? { oidcClientSecret: makeSecret() } : {};
+  services.includes('control-plane')
+    ? {
+        oidcClientSecret: makeSecret(),
+        paymentsKey: `sk_test_${makeSecret()}`,
+        webhookSecret: `whsec_${makeSecret()}`,
+      }
+    : {};
 
 function makeSecrets(scope: Scope, services: readonly ServiceName[]): LocalSecrets {
   return {

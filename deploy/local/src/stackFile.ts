@@ -48,6 +48,9 @@ export interface StackDescription<Name extends Region = 'us'> {
     identity_provider_url: string;
     /** The page and the JSON of the mails. */
     mail_catcher_url: string;
+    /** The pages of the payments simulator. */
+    payments_url: string;
+    payments_admin_url: string;
   };
   /** A second name of the `us` edge, as older clients have it; null where the stack has no `us`. */
   legacy_base_url: string | null;

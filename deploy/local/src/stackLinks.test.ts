@@ -22,6 +22,7 @@ it('knows every way by which a service reaches another process', () => {
       ),
       'control-plane to postgres',
       'control-plane to mail-catcher',
+      'control-plane to payments-simulator',
     ]),
   );
   expect(links.filter(({ to }) => to === 'engines-1').map(({ port }) => port)).toEqual(ports.engines[0]);

@@ -18,7 +18,8 @@ export type LinkTarget =
   | `engines-${number}`
   | 'media'
   | 's3'
-  | 'mail-catcher';
+  | 'mail-catcher'
+  | 'payments-simulator';
 
 /** One service's way to a part. */
 export interface StackLink {
@@ -68,7 +69,12 @@ export function listLinks(
       ...(kafka && isEventLogService(from) ? [{ to: 'kafka' as const, port: ports.kafkaListeners[from] }] : []),
       ...(entry.engines === 'text' ? engines : []),
       ...(entry.engines === 'media' ? media : []),
-      ...(from === 'control-plane' ? [{ to: 'mail-catcher' as const, port: ports.mailCatcher.smtpPort }] : []),
+      ...(from === 'control-plane'
+        ? [
+            { to: 'mail-catcher' as const, port: ports.mailCatcher.smtpPort },
+            { to: 'payments-simulator' as const, port: ports.payments.port },
+          ]
+        : []),
       ...(s3 && entry.objects ? [{ to: 's3' as const, port: ports.s3 }] : []),
     ];
   };

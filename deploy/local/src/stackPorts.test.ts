@@ -14,8 +14,8 @@ it('gives every listener of a stack its own port, all within a hundred of the fi
 
 it('gives both replicas of a model a port, those of one simulator in a row', () => {
   expect(toStackPorts(8080, { simulatedModels: 3, mediaModels: 0 }).engines).toEqual([
-    [8108, 8109, 8110],
-    [8111, 8112, 8113],
+    [8110, 8111, 8112],
+    [8113, 8114, 8115],
   ]);
 });
 
@@ -32,5 +32,7 @@ it('gives a second region ports of its own, but for what all regions share', () 
     'identity-provider',
     'mail-catcher',
     "mail-catcher's mail server",
+    'payments-simulator',
+    "payments-simulator's admin listener",
   ]);
 });

@@ -25,7 +25,8 @@ const IDENTITY_PROVIDER = POSTGRES + 8;
 const MAIL_CATCHER = POSTGRES + 9;
 const SIMULATOR_ADMINS = POSTGRES + 11;
 const CONSOLE = POSTGRES + 13;
-const ENGINES = POSTGRES + 14;
+const PAYMENTS = POSTGRES + 14;
+const ENGINES = POSTGRES + 16;
 
 /** The listeners of one process of a service. */
 export interface ServicePorts {
@@ -48,6 +49,13 @@ export interface MailCatcherPorts {
   smtpPort: number;
 }
 
+/** The listeners of the payments simulator. */
+export interface PaymentsPorts {
+  /** The API and the pages. */
+  port: number;
+  adminPort: number;
+}
+
 export interface StackPorts {
   services: Record<ServiceName, ServicePorts>;
   /** The listeners of the further processes of each service, if there is more than one. */
@@ -61,6 +69,7 @@ export interface StackPorts {
   s3: number;
   identityProvider: number;
   mailCatcher: MailCatcherPorts;
+  payments: PaymentsPorts;
   /** One for each simulator process. */
   simulatorAdmins: number[];
   /** For each simulator process, one for each model. */
@@ -110,6 +119,7 @@ export function toStackPorts(
     s3: portBase + S3,
     identityProvider: portBase + IDENTITY_PROVIDER,
     mailCatcher: { port: portBase + MAIL_CATCHER, smtpPort: portBase + MAIL_CATCHER + 1 },
+    payments: { port: portBase + PAYMENTS, adminPort: portBase + PAYMENTS + 1 },
     simulatorAdmins: simulators.map((simulator) => portBase + SIMULATOR_ADMINS + simulator),
     engines: simulators.map((simulator) =>
       portsFrom(portBase + ENGINES + simulator * simulatedModels, simulatedModels),
@@ -125,6 +135,7 @@ export const withAccountOf = (home: StackPorts, ports: StackPorts): StackPorts =
   replicas: { ...ports.replicas, ...forEachOf(GLOBAL_SERVICES, (service) => home.replicas[service]) },
   identityProvider: home.identityProvider,
   mailCatcher: home.mailCatcher,
+  payments: home.payments,
 });
 
 /** Names the future listener of each port, for the error about a port in use. */
@@ -156,6 +167,8 @@ export function listPorts(
     { port: ports.identityProvider, part: 'identity-provider' },
     { port: ports.mailCatcher.port, part: 'mail-catcher' },
     { port: ports.mailCatcher.smtpPort, part: "mail-catcher's mail server" },
+    { port: ports.payments.port, part: 'payments-simulator' },
+    { port: ports.payments.adminPort, part: "payments-simulator's admin listener" },
     ...ports.simulatorAdmins.map((port) => ({ port, part: "an engine simulator's admin listener" })),
     ...ports.engines.flat().map((port) => ({ port, part: 'a simulated engine' })),
     ...ports.media.flat().flatMap(({ port, adminPort }) => [

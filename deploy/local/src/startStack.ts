@@ -280,7 +280,7 @@ async function runLaunch(options: StackOptions<Region>, launches: RegionLaunch[]
 }
 
 /** The parts that all regions share, beside `GLOBAL_SERVICES`. */
-const SHARED_PARTS: readonly string[] = [...GLOBAL_SERVICES, 'identity-provider', 'mail-catcher'];
+const SHARED_PARTS: readonly string[] = [...GLOBAL_SERVICES, 'identity-provider', 'mail-catcher', 'payments-simulator'];
 
 /**
  * Starts the regions one after the other, as two at once are slow to become ready on two cores. Where there are several, the name of a

@@ -88,10 +88,18 @@ export function toServiceUrls(
 const OIDC_CLIENT_ID = 'turnpike';
 
 /** The addresses of the account layer. Browsers keep a session over plain http for `localhost` alone. */
-export const toAccountAddresses = ({ services, identityProvider, mailCatcher }: StackPorts) => ({
+export const toAccountAddresses = ({ services, identityProvider, mailCatcher, payments }: StackPorts) => ({
   accountOrigin: `http://localhost:${services['control-plane'].port}`,
   identityProvider: `http://localhost:${identityProvider}`,
   mailCatcher: `http://localhost:${mailCatcher.port}`,
+  payments: `http://localhost:${payments.port}`,
+});
+
+/** The account layer, as the payments simulator knows it. */
+export const toPaymentsAccount = ({ ports, secrets }: Pick<StackSettings, 'ports' | 'secrets'>) => ({
+  secretKey: secrets.paymentsKey ?? '',
+  webhookUrl: `${toServiceUrls(ports)['control-plane'].url}/account/webhooks/payments`,
+  webhookSecret: secrets.webhookSecret ?? '',
 });
 
 /** The account layer, as the identity provider knows it. */
@@ -163,6 +171,11 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
         client_secret: secrets.oidcClientSecret,
       },
     ]),
+    PAYMENT_PROCESSOR: JSON.stringify({
+      secret_key: secrets.paymentsKey,
+      webhook_secrets: [secrets.webhookSecret],
+      api_url: `http://127.0.0.1:${portOf('control-plane', ports.payments.port)}`,
+    }),
     DASHBOARD_DIR: join(repositoryRoot, 'dashboard/dist'),
   }),
   'media-jobs': (settings) => ({

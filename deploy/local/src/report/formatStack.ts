@@ -80,6 +80,12 @@ function toPartRows(stack: StackDescription<Region>, running: ShownRegion[]): st
     ...running.flatMap(({ region, parts }) => toStoreRows(region, parts)),
     ['identity-provider', stack.account.identity_provider_url, '', String(home?.parts.account.identityProvider.pid)],
     ['mail-catcher', stack.account.mail_catcher_url, '', String(home?.parts.account.mailCatcher.pid)],
+    [
+      'payments-simulator',
+      stack.account.payments_url,
+      stack.account.payments_admin_url,
+      String(home?.parts.account.payments.pid),
+    ],
     ...running.flatMap(({ region, parts: { media } }) =>
       media ? [[media.name, toSpan(region.media_backends), '', String(media.pid)]] : [],
     ),

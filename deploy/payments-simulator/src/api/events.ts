@@ -80,7 +80,7 @@ export const addEndpoint = (processor: Processor, options: NewEndpoint): Stripe.
     enabled_events: options.enabledEvents,
     livemode: false,
     metadata: options.metadata ?? {},
-    secret: options.secret ?? `whsec_${randomBytes(24).toString('base64url')}`,
+    secret: options.secret ?? `whsec_${randomBytes(24).toString('hex')}`,
     status: 'enabled',
     url: options.url,
   });
