@@ -167,6 +167,7 @@ it('refuses what is no VAT id', async () => {
 
 it('shows its tax settings and registrations, and taxes by them', async () => {
   const { stripe } = simulator;
+  expect(await stripe.accounts.retrieveCurrent()).toMatchObject({ country: 'IE', charges_enabled: true });
   expect(await stripe.tax.settings.retrieve()).toMatchObject({
     status: 'active',
     head_office: { address: { country: 'IE' } },

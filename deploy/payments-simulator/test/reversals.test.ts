@@ -153,12 +153,25 @@ it('moves no money for an inquiry until it is escalated', async () => {
   expect((await balanceOf(id)).map(({ amount }) => amount)).toEqual([-3_075]);
 });
 
+it('reports a charge as fraud, which moves no money', async () => {
+  const { charge } = await paid();
+  const { id } = await simulator.order<{ id: string }>('POST', `charges/${charge}/fraud-warning`);
+  expect(await simulator.stripe.radar.earlyFraudWarnings.retrieve(id)).toMatchObject({ actionable: true, charge });
+  expect(await typesOf(id)).toEqual(['radar.early_fraud_warning.created']);
+  expect((await simulator.stripe.charges.retrieve(charge)).disputed).toBe(false);
+});
+
+it('pays a part of the balance out, as a movement of its own', async () => {
+  const { source } = await simulator.order<{ source: string }>('POST', 'payouts', { currency: 'usd', amount: 1_000 });
+  expect(await balanceOf(source)).toEqual([{ type: 'payout', amount: -1_000, fee: 0 }]);
+});
+
 it('has a balance that its transactions explain', async () => {
   const truth = await simulator.order<{ currencies: { eur: Record<string, number> } }>('GET', 'truth');
   const { charged = 0, refunded = 0, lost = 0, disputed_open: disputed = 0, fees = 0, balance } = truth.currencies.eur;
   expect(balance).toBe(charged - refunded - lost - disputed - fees);
   const amounts: number[] = [];
-  for await (const { amount, fee, net } of simulator.stripe.balanceTransactions.list({ limit: 100 })) {
+  for await (const { amount, fee, net } of simulator.stripe.balanceTransactions.list({ currency: 'eur', limit: 100 })) {
     expect(net).toBe(amount - fee);
     amounts.push(net);
   }

@@ -5,6 +5,7 @@ import { ApiFault, invalid } from '../api/apiFault.ts';
 import { addEndpoint } from '../api/events.ts';
 import { apiFaultRulesSchema } from '../faults/apiFaultRules.ts';
 import { webhookFaultRulesSchema } from '../faults/webhookFaultRules.ts';
+import { addBalanceTransaction } from '../payments/balance.ts';
 import { expireDueSessions } from '../payments/checkout.ts';
 import { closeDispute, escalateDispute, openDispute, reviewDispute, warnOfFraud } from '../payments/disputes.ts';
 import { failRefund } from '../payments/refunds.ts';
@@ -43,6 +44,9 @@ const endpointSchema = z.strictObject({
   secret: z.string().min(8).optional(),
   enabled_events: z.array(z.string()).min(1).default(['*']),
 });
+
+const deliverySchema = z.strictObject({ signature: z.enum(['right', 'forged', 'old', 'future']).default('right') });
+const payoutSchema = z.strictObject({ currency: z.enum(['eur', 'usd']), amount: z.int().min(1) });
 
 const done = (_outcome: unknown): object => ({});
 
@@ -100,7 +104,18 @@ const HANDLERS: [pattern: RegExp, handler: Handler][] = [
   ],
   [
     /^POST \/admin\/events\/(\w+)\/deliver$/,
-    ({ processor, sender }, _req, id) => done(sender.sendAgain(processor.events.get(id))),
+    async ({ processor, sender }, req, id) => {
+      const { signature } = await readJson(req, deliverySchema);
+      return done(sender.sendAgain(processor.events.get(id), signature));
+    },
+  ],
+  [
+    /^POST \/admin\/payouts$/,
+    async ({ processor }, req) => {
+      const { currency, amount } = await readJson(req, payoutSchema);
+      const payout = { type: 'payout', category: 'payout', source: processor.newId('po') } as const;
+      return addBalanceTransaction(processor, { ...payout, currency, amount: -amount, description: 'STRIPE PAYOUT' });
+    },
   ],
   [
     /^POST \/admin\/disputes$/,

@@ -20,6 +20,21 @@ const registrationParams = p.paramsOf<Stripe.Tax.RegistrationCreateParams>()({
 });
 
 export const TAX_ROUTES: Route[] = [
+  route(
+    'GET /v1/account',
+    noParams,
+    ({ settings: { account } }): Stripe.Account => ({
+      id: account.id,
+      object: 'account',
+      charges_enabled: true,
+      country: account.country,
+      default_currency: 'eur',
+      details_submitted: true,
+      email: null,
+      payouts_enabled: true,
+      type: 'standard',
+    }),
+  ),
   route('GET /v1/tax/settings', noParams, (processor) => processor.settings.tax),
   route(
     'GET /v1/tax/registrations',

@@ -17,6 +17,10 @@ export const webhookFaultRulesSchema = z.array(
       'reset_before',
       /** The first connection is reset when the receiver has answered, so the event comes again. */
       'reset_after',
+      /** The first delivery is signed with another secret, or for a time too long ago or ahead. */
+      'forged',
+      'old',
+      'future',
     ]),
     delayMs: z.int().min(0).max(600_000).default(1_000),
   }),

@@ -3,6 +3,7 @@ import { type Html, html } from '@turnpike/http-service/html';
 const STYLE = `
   :root { color-scheme: light dark; }
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 32rem; margin: 2rem auto; padding: 0 1rem; }
+  a { color: inherit; }
   table { width: 100%; border-collapse: collapse; }
   th, td { padding: .25rem 0; text-align: left; }
   td { text-align: right; }

@@ -114,7 +114,7 @@ function cardsSection(processor: Processor, customer: Stripe.Customer): Html {
     const name = `${card?.brand ?? 'Card'} ending in ${card?.last4 ?? ''}`;
     return html`<li>${name}${id === usual ? ' (default)' : ''}
 <form method="post"><input type="hidden" name="method" value="${id}">
-<button name="action" value="default" aria-label="Make ${name} the default">Make default</button>
+<button name="action" value="default" aria-label="Make default: ${name}">Make default</button>
 <button name="action" value="remove" aria-label="Remove ${name}">Remove</button>
 </form></li>`;
   });

@@ -3,7 +3,7 @@ import type { Stripe } from 'stripe';
 import { createWebhookFaults, type WebhookFaultRule } from '../faults/webhookFaultRules.ts';
 import type { Processor } from '../state/processor.ts';
 import { type Outcome, post } from './post.ts';
-import { signPayload } from './signPayload.ts';
+import { type SignatureKind, signAs } from './signPayload.ts';
 
 /** Attempts that the log keeps. */
 const MAX_ATTEMPTS_KEPT = 50_000;
@@ -22,6 +22,9 @@ export interface DeliveryAttempt {
   status: number | null;
   error: string | null;
 }
+
+const toSignature = (faults: readonly string[]): SignatureKind =>
+  (['forged', 'old', 'future'] as const).find((kind) => faults.includes(kind)) ?? 'right';
 
 /** Delivers events to the endpoints: signed, again until a 2xx, and as badly as the rules say. */
 export class WebhookSender {
@@ -50,9 +53,13 @@ export class WebhookSender {
     }
   }
 
-  /** Delivers an event once more, whatever has become of it. */
-  sendAgain(event: Stripe.Event): void {
-    for (const endpoint of this.#processor.endpoints.list()) this.#plan(event, endpoint, []);
+  /** Delivers an event once more to each endpoint, whatever has become of it. Its first delivery has a signature of this kind. */
+  sendAgain(event: Stripe.Event, signature: SignatureKind): void {
+    const faults = signature === 'right' ? [] : [signature];
+    for (const endpoint of this.#processor.endpoints.list()) {
+      this.#underWay += 1;
+      void this.#attempt(event, endpoint, { attempt: 1, faults });
+    }
   }
 
   /** Goes on with what was pending when the process ended. */
@@ -98,7 +105,6 @@ export class WebhookSender {
     const { deliveries, knobs } = this.#processor;
     const id = `${event.id}:${endpoint.id}`;
     const body = JSON.stringify({ ...event, pending_webhooks: 1 }, null, 2);
-    const nowSeconds = Math.floor(Date.now() / 1_000);
     const isFirst = attempt === 1;
     const outcome = await post({
       url: endpoint.url,
@@ -106,7 +112,7 @@ export class WebhookSender {
       headers: {
         'content-type': 'application/json; charset=utf-8',
         'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
-        'stripe-signature': signPayload(body, endpoint.secret ?? '', nowSeconds),
+        'stripe-signature': signAs(isFirst ? toSignature(faults) : 'right', body, endpoint.secret ?? ''),
       },
       reset:
         isFirst && faults.includes('reset_before')

@@ -9,7 +9,7 @@ import Stripe from 'stripe';
 import { type PaymentsSimulator, startPaymentsSimulator } from '../../src/startPaymentsSimulator.ts';
 
 export const SECRET_KEY = 'sk_test_0123456789abcdef';
-export const WEBHOOK_SECRET = 'whsec_0123456789abcdef';
+const WEBHOOK_SECRET = 'whsec_0123456789abcdef';
 
 /** Receives webhooks as a seller does: verifies each by the real client and keeps it. */
 class Receiver {
