@@ -100,15 +100,30 @@ it('taxes a business of the seller’s own country as a consumer', async () => {
 
 it('asks for the address on the page where the session may change it, and taxes by it', async () => {
   const { id } = await simulator.stripe.customers.create({ email: 'new@example.com' });
-  const opened = await simulator.stripe.checkout.sessions.create(aTopUp(id, { customer_update: { address: 'auto' } }));
+  const opened = await simulator.stripe.checkout.sessions.create(
+    aTopUp(id, {
+      customer_update: { address: 'auto', name: 'auto' },
+      custom_text: { submit: { message: 'The rate of the month of the payment applies.' } },
+    }),
+  );
   expect(opened.automatic_tax.status).toBe('requires_location_inputs');
-  expect(await (await fetch(urlOf(opened))).text()).toContain('Enter your country');
-  await payAt(urlOf(opened), { address: { country: 'FR', postal_code: '75001' } });
+  const page = await (await fetch(urlOf(opened))).text();
+  for (const shown of ['Enter your country', 'The rate of the month of the payment applies.', 'name="name"'])
+    expect(page).toContain(shown);
+  await payAt(urlOf(opened), { address: { name: 'Ada', country: 'FR', postal_code: '75001' } });
   const { invoice } = await simulator.untilInvoiced(opened.id);
-  expect(invoice.total).toBe(3_000);
+  expect(invoice).toMatchObject({ total: 3_000, customer_name: 'Ada', customer_address: { country: 'FR' } });
   expect((await simulator.stripe.customers.retrieve(id)) as Stripe.Customer).toMatchObject({
+    name: 'Ada',
     address: { country: 'FR', postal_code: '75001' },
   });
+  // An address that the session may not save changes no tax.
+  const { id: other } = await aCustomer('IE');
+  const fixed = await simulator.stripe.checkout.sessions.create(
+    aTopUp(other, { billing_address_collection: 'required' }),
+  );
+  await payAt(urlOf(fixed), { address: { country: 'HU' } });
+  expect((await simulator.untilInvoiced(fixed.id)).invoice.total).toBe(3_075);
 });
 
 it('stays open after a decline, and takes another card', async () => {

@@ -28,6 +28,11 @@ const createParams = p.paramsOf<Params>()({
       name: p.oneOf('auto', 'never').default('never'),
     })
     .optional(),
+  custom_text: p
+    .paramsOf<Stripe.Checkout.SessionCreateParams.CustomText>()({
+      submit: p.orUnset(z.strictObject({ message: z.string().max(1_200) })).optional(),
+    })
+    .optional(),
   expires_at: p.integer.optional(),
   invoice_creation: p
     .paramsOf<Stripe.Checkout.SessionCreateParams.InvoiceCreation>()({
@@ -131,6 +136,7 @@ export const CHECKOUT_ROUTES: Route[] = [
       })),
       metadata: params.metadata ?? {},
       automaticTax,
+      submitText: params.custom_text?.submit?.message ?? null,
       // The processor's default follows a switch of the account, which is on here.
       adaptivePricing: params.adaptive_pricing?.enabled ?? true,
       invoiceData: invoice?.enabled

@@ -5,9 +5,10 @@ import { VAT_BASIS_POINTS } from '../tax/vatRates.ts';
 const COUNTRIES = [...Object.keys(VAT_BASIS_POINTS), 'CH', 'GB', 'NO', 'US'];
 const names = new Intl.DisplayNames('en', { type: 'region' });
 
-/** The fields of an address, filled with what is known. */
-export const addressFields = (address: Stripe.Address | null): Html => html`<fieldset>
+/** The fields of an address, filled with what is known. Has a field of the name unless `name` is undefined. */
+export const addressFields = (address: Stripe.Address | null, name?: string | null): Html => html`<fieldset>
 <legend>Billing address</legend>
+${name === undefined ? '' : field('name', 'Name', 'name', name)}
 <label for="country">Country</label>
 <select id="country" name="country" autocomplete="country">${COUNTRIES.map(
   (code) =>

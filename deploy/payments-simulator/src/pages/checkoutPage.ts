@@ -8,19 +8,21 @@ interface CheckoutPage {
   session: Stripe.Checkout.Session;
   /** Whether the visitor enters an address. */
   asksAddress: boolean;
+  asksName: boolean;
   problem?: string | undefined;
 }
 
 /** The page on which a visitor pays a session, or leaves it. */
-export function checkoutPage({ session, asksAddress, problem }: CheckoutPage): string {
+export function checkoutPage({ session, asksAddress, asksName, problem }: CheckoutPage): string {
   const { currency, amount_total: total, cancel_url: back, automatic_tax: tax } = session;
-  const address = session.customer_details?.address ?? null;
+  const { address = null, name = null } = session.customer_details ?? {};
   const canPay = tax.status !== 'requires_location_inputs';
   return toPage(
     `Pay ${toMoney(total ?? 0, currency ?? 'eur')}`,
     html`${toAlert(problem)}
 ${summary(session)}
-${asksAddress ? addressForm(address) : ''}
+${asksAddress ? addressForm(address, asksName ? name : undefined) : ''}
+${session.custom_text.submit ? html`<p>${session.custom_text.submit.message}</p>` : ''}
 ${canPay ? cardForm(toMoney(total ?? 0, currency ?? 'eur')) : html`<p>Enter your country to see the tax.</p>`}
 ${back === null ? '' : html`<p><a href="${back}">Cancel and go back</a></p>`}`,
   );
@@ -49,8 +51,8 @@ function toTaxName(tax: Stripe.LineItem.Tax | undefined): string {
   return `${rate.display_name} ${rate.jurisdiction ?? ''} (${rate.percentage} %)`;
 }
 
-const addressForm = (address: Stripe.Address | null): Html => html`<form method="post">
-${addressFields(address)}
+const addressForm = (address: Stripe.Address | null, name: string | null | undefined): Html => html`<form method="post">
+${addressFields(address, name)}
 <button name="action" value="address">Use this address</button>
 </form>`;
 

@@ -37,7 +37,7 @@ export async function serveCheckout(
   const form = new URLSearchParams(await text(req));
   const action = form.get('action');
   if (action === 'address') {
-    enterAddress(processor, id, readAddress(form));
+    enterAddress(processor, id, { address: readAddress(form), name: form.get('name')?.trim().slice(0, 200) || null });
     redirect(res, page);
     return;
   }
@@ -61,10 +61,11 @@ function showCheckout(processor: Processor, id: string, problem?: string): strin
   const customer = customerOf(processor, session);
   const { customerUpdate } = processor.sessionSecrets.get(id);
   const asksAddress = customerUpdate.address === 'auto' || session.billing_address_collection === 'required';
-  const details = session.customer_details ?? { address: customer.address ?? null };
+  const details = session.customer_details ?? { address: customer.address ?? null, name: customer.name ?? null };
   return checkoutPage({
     session: { ...session, customer_details: details as Stripe.Checkout.Session.CustomerDetails },
     asksAddress,
+    asksName: customerUpdate.name === 'auto',
     problem,
   });
 }

@@ -1,10 +1,11 @@
 import type { Stripe } from 'stripe';
 import { invalid } from '../api/apiFault.ts';
 import { asDecimal } from '../state/asDecimal.ts';
+import type { Buyer } from '../state/buyer.ts';
 import type { Card } from '../state/cards.ts';
 import { idOf } from '../state/idOf.ts';
 import type { Processor, SessionSecrets } from '../state/processor.ts';
-import { type Buyer, priceSale, sum, toBreakdown, toBuyer } from '../tax/priceSale.ts';
+import { priceSale, sum, toBreakdown, toBuyer } from '../tax/priceSale.ts';
 import { addIntent, attemptIntent, checkAmount, failAuthentication, type Outcome } from './intents.ts';
 import { addInvoice, finalizeInvoice, type NewLine, priceInvoice, settleInvoice } from './invoices.ts';
 import { addPaymentMethod } from './paymentMethods.ts';
@@ -24,13 +25,15 @@ export interface NewSession {
   lines: NewSessionLine[];
   metadata: Stripe.Metadata;
   automaticTax: boolean;
+  /** A message beside the button that pays. */
+  submitText: string | null;
   adaptivePricing: boolean;
   invoiceData: Stripe.Checkout.Session.InvoiceCreation.InvoiceData | null;
   billingAddressCollection: 'auto' | 'required' | null;
   expiresAt: number | null;
   successUrl: string;
   cancelUrl: string | null;
-  secrets: Omit<SessionSecrets, 'id' | 'askedPaymentMethod'>;
+  secrets: Omit<SessionSecrets, 'id' | 'askedPaymentMethod' | 'taxedAs'>;
 }
 
 const LONGEST_LIFE_SECONDS = 24 * 3_600;
@@ -53,7 +56,7 @@ export function addSession(processor: Processor, options: NewSession): Stripe.Ch
   checkAmount(sum(lines.map(({ unitAmount, quantity }) => unitAmount * quantity)), currency);
   const id = processor.newId('cs_test');
   const items = lines.map((line) => toItem(processor, line, currency));
-  processor.sessionSecrets.add({ id, askedPaymentMethod: null, ...options.secrets });
+  processor.sessionSecrets.add({ id, askedPaymentMethod: null, taxedAs: null, ...options.secrets });
   processor.sessions.add({
     id,
     object: 'checkout.session',
@@ -80,7 +83,12 @@ export function addSession(processor: Processor, options: NewSession): Stripe.Ch
     currency,
     currency_conversion: null,
     custom_fields: [],
-    custom_text: { after_submit: null, shipping_address: null, submit: null, terms_of_service_acceptance: null },
+    custom_text: {
+      after_submit: null,
+      shipping_address: null,
+      submit: options.submitText === null ? null : { message: options.submitText },
+      terms_of_service_acceptance: null,
+    },
     customer: options.customer,
     customer_account: null,
     customer_creation: null,
@@ -223,25 +231,26 @@ export function priceSession(processor: Processor, id: string): Stripe.Checkout.
   });
 }
 
-/** Takes the address that was typed on the page. */
-export function enterAddress(processor: Processor, id: string, address: Stripe.Address): Stripe.Checkout.Session {
+/** Takes the address, and the name if there is one, that was typed on the page. */
+export function enterAddress(
+  processor: Processor,
+  id: string,
+  { address, name }: { address: Stripe.Address; name: string | null },
+): Stripe.Checkout.Session {
   const session = requireOpen(processor, id);
-  processor.sessions.update(id, { customer_details: toDetails(processor, session, address) });
+  const details = toDetails(processor, session);
+  processor.sessions.update(id, { customer_details: { ...details, address, name: name ?? details.name } });
   return priceSession(processor, id);
 }
 
-function toDetails(
-  processor: Processor,
-  session: Stripe.Checkout.Session,
-  typed: Stripe.Address | null,
-): Stripe.Checkout.Session.CustomerDetails {
+function toDetails(processor: Processor, session: Stripe.Checkout.Session): Stripe.Checkout.Session.CustomerDetails {
   const customer = customerOf(processor, session);
   return {
-    address: typed ?? session.customer_details?.address ?? customer.address ?? null,
+    address: session.customer_details?.address ?? customer.address ?? null,
     business_name: null,
     email: customer.email,
     individual_name: null,
-    name: customer.name ?? null,
+    name: session.customer_details?.name ?? customer.name ?? null,
     phone: null,
     tax_exempt: customer.tax_exempt ?? 'none',
     tax_ids: toBuyer(processor, customer).taxIds,
@@ -254,7 +263,7 @@ export function paySession(processor: Processor, id: string, card: Card): Outcom
   if (session.automatic_tax.status === 'requires_location_inputs')
     throw invalid('The page needs the country of the buyer to compute the tax.');
   const { paymentIntentData } = processor.sessionSecrets.get(id);
-  const details = toDetails(processor, session, null);
+  const details = toDetails(processor, session);
   const amount = session.amount_total ?? 0;
   const known =
     session.payment_intent === null ? undefined : processor.paymentIntents.get(idOf(session.payment_intent));
@@ -302,10 +311,15 @@ function conclude(processor: Processor, id: string, outcome: Outcome, method: st
   processor.sessionSecrets.update(id, { askedPaymentMethod: outcome.kind === 'asks' ? method : null });
   if (outcome.kind !== 'paid') return outcome;
   const session = processor.sessions.get(id);
-  const address = session.customer_details?.address ?? null;
+  processor.sessionSecrets.update(id, { taxedAs: toSessionBuyer(processor, session) });
+  const { address = null, name = null } = session.customer_details ?? {};
   const { customerUpdate } = processor.sessionSecrets.get(id);
-  if (address !== null && customerUpdate.address === 'auto')
-    processor.emit('customer.updated', processor.customers.update(idOf(session.customer ?? ''), { address }));
+  const values = {
+    ...(address !== null && customerUpdate.address === 'auto' && { address }),
+    ...(name !== null && customerUpdate.name === 'auto' && { name }),
+  };
+  if (Object.keys(values).length > 0)
+    processor.emit('customer.updated', processor.customers.update(customerOf(processor, session).id, values));
   const complete = processor.sessions.update(id, { status: 'complete', payment_status: 'paid', url: null });
   processor.emit('checkout.session.completed', complete);
   if (complete.invoice_creation?.enabled)
@@ -341,8 +355,7 @@ export function invoiceSession(processor: Processor, id: string): void {
     }),
   );
   // The invoice has the taxes that were paid, whatever has become of the customer since.
-  const { address = null, tax_ids: taxIds, tax_exempt: taxExempt } = session.customer_details ?? {};
-  priceInvoice(processor, draft.id, lines, { address, taxIds: taxIds ?? [], taxExempt: taxExempt ?? 'none' });
+  priceInvoice(processor, draft.id, lines, processor.sessionSecrets.get(id).taxedAs ?? undefined);
   finalizeInvoice(processor, draft.id);
   processor.sessions.update(id, { invoice: draft.id });
   settleInvoice(processor, draft.id, idOf(session.payment_intent));

@@ -1,9 +1,10 @@
 import type { Stripe } from 'stripe';
 import { ApiFault, invalid } from '../api/apiFault.ts';
 import { asDecimal } from '../state/asDecimal.ts';
+import type { Buyer } from '../state/buyer.ts';
 import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
-import { type Buyer, type LineTax, listTaxIds, priceSale, sum, toBuyer, toTaxes } from '../tax/priceSale.ts';
+import { type LineTax, listTaxIds, priceSale, sum, toBuyer, toTaxes } from '../tax/priceSale.ts';
 import { addIntent, attemptIntent } from './intents.ts';
 
 /** A line before its tax. */

@@ -1,6 +1,7 @@
 import type { Stripe } from 'stripe';
 import { API_VERSION } from '../api/apiVersion.ts';
 import { withoutIncludables } from '../api/includables.ts';
+import type { Buyer } from './buyer.ts';
 import { Clock } from './clock.ts';
 import { Journal } from './journal.ts';
 import { type Knobs, knobsSchema } from './knobs.ts';
@@ -22,6 +23,8 @@ export interface SessionSecrets {
   taxCode: string | null;
   /** The payment method that waits for the answer of its bank. */
   askedPaymentMethod: string | null;
+  /** The buyer by whom the payment was taxed, once it is paid. */
+  taxedAs: Buyer | null;
 }
 
 /** The state of an event's delivery to an endpoint. */

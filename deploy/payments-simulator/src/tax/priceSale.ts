@@ -1,13 +1,7 @@
 import type { Stripe } from 'stripe';
+import type { Buyer } from '../state/buyer.ts';
 import type { Processor } from '../state/processor.ts';
 import { decideTax, type TaxDecision, toTaxCents } from './decideTax.ts';
-
-/** The party of a sale, as far as its tax depends on it. */
-export interface Buyer {
-  address: Stripe.Address | null;
-  taxExempt: string;
-  taxIds: { type: string; value: string | null }[];
-}
 
 /** The tax of one line. */
 export interface LineTax {
