@@ -41,6 +41,12 @@ const HOSTILE_QUERIES = ['', '0', '-1', 'null', '%00', '%ff', '2026-02-30', '9'.
 /** Values that routes take, by the name of a parameter or field. */
 const VALUES: Record<string, unknown> = {
   after: '',
+  find: 'e',
+  states: 'active,expired',
+  ids: 'key_1',
+  ended_playground: 'left_out',
+  skip: 0,
+  take: 5,
   start: '2026-10-01',
   end: '2026-10-09',
   by: 'day',
@@ -216,6 +222,7 @@ const theirState = () =>
     (
       [
         ['auth', '/console/keys'],
+        ['auth', '/console/keys/find'],
         ['usage-ledger', '/console/usage?start=2026-10-01&end=2026-10-09'],
         ['media-jobs', '/console/jobs'],
       ] as const

@@ -134,6 +134,22 @@ const keyChangeSchema = z.object({
   after: z.unknown(),
 });
 
+/** States of keys. An expired key is none that is blocked or revoked. */
+export const KEY_STATES = ['active', 'blocked', 'expired', 'revoked'] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+/** The name of keys that the playground makes. */
+export const PLAYGROUND_KEY_NAME = 'Playground';
+/** Most keys of an answer that finds keys, and most ids of its question. */
+export const MAX_FOUND_KEYS = 100;
+const wholeNumber = (pattern: RegExp, problem: string) =>
+  z.pipe(z.string().check(z.regex(pattern, problem)), z.transform(Number));
+/** Texts with commas between them. */
+const listOf = <Text extends string>(pattern: RegExp, problem: string) =>
+  z.pipe(
+    z.string().check(z.regex(pattern, problem)),
+    z.transform((text: string) => text.split(',') as Text[]),
+  );
+
 const ofKey = z.object({ key_id: z.string() });
 const keyStatus = z.object({ key_id: z.string(), status: keySchema.shape.status });
 const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key in this workspace.' } };
@@ -171,6 +187,34 @@ export const keysConsoleApi = defineRoutes('auth', {
     promise: 'Lists the keys of the workspace by id, 500 a page, revoked and expired ones too.',
     params: z.object({ after: afterId }),
     answer: z.object({ keys: z.array(keySchema), next_after: z.nullable(z.string()) }),
+  },
+  findKeys: {
+    right: 'keys.read',
+    method: 'GET',
+    path: '/console/keys/find',
+    promise: `Finds keys of the workspace, the newest first: \`take\` of them, at most ${MAX_FOUND_KEYS}, behind the first \`skip\`. \`find\` is a part of their name in any case, or the last four characters. \`states\` and \`ids\` have commas between them. \`ended_playground=left_out\` leaves out expired and revoked keys that the playground made, and counts them apart.`,
+    params: z.object({
+      find: z._default(z.string().check(z.trim(), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line')), ''),
+      states: z.optional(
+        listOf<KeyState>(
+          /^(active|blocked|expired|revoked)(,(active|blocked|expired|revoked)){0,3}$/,
+          `must be some of ${KEY_STATES.join(', ')}`,
+        ),
+      ),
+      ids: z.optional(
+        listOf<string>(/^[\w-]{1,128}(,[\w-]{1,128}){0,99}$/, `must be at most ${MAX_FOUND_KEYS} ids of keys`),
+      ),
+      ended_playground: z._default(z.enum(['shown', 'left_out'], 'must be shown or left_out'), 'shown'),
+      skip: z.optional(wholeNumber(/^\d{1,7}$/, 'must be a whole number below 10,000,000')),
+      take: z.optional(wholeNumber(/^([1-9]|[1-9]\d|100)$/, `must be a whole number from 1 to ${MAX_FOUND_KEYS}`)),
+    }),
+    answer: z.object({
+      keys: z.array(keySchema),
+      /** Keys that were found, on all pages. */
+      found: z.number(),
+      /** Keys of the playground that were left out. */
+      left_out: z.number(),
+    }),
   },
   createKey: {
     right: 'keys.write',
@@ -460,12 +504,7 @@ export const usageConsoleApi = defineRoutes('usage-ledger', {
           z.enum(['key,model', 'key', 'model', 'none'], 'must be key,model or key or model or none'),
           'key,model',
         ),
-        top: z.optional(
-          z.pipe(
-            z.string().check(z.regex(/^([1-9]|1\d|20)$/, 'must be a whole number from 1 to 20')),
-            z.transform(Number),
-          ),
-        ),
+        top: z.optional(wholeNumber(/^([1-9]|1\d|20)$/, 'must be a whole number from 1 to 20')),
         top_by: z._default(z.enum(USAGE_MEASURES, 'must be cost or tokens or requests or errors'), 'cost'),
       })
       .check(

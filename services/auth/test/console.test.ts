@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { type ConsoleRoute, keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import { type ConsoleRoute, KEY_STATES, keysConsoleApi, PLAYGROUND_KEY_NAME } from '@turnpike/console-api/consoleApi';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CONSOLE_CALLER_HEADER, type ConsoleCaller, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
@@ -46,6 +46,7 @@ async function call(
 
 const {
   listKeys,
+  findKeys,
   createKey,
   updateKey,
   rotateKey,
@@ -109,6 +110,81 @@ it('lists the keys of the workspace in the token, and none of another', async ()
   expect(JSON.stringify(body)).not.toContain('hash');
   const empty = await putAWorkspace(auth);
   expect((await call(listKeys, { member: { workspaceId: empty.workspaceId } })).body.keys).toEqual([]);
+});
+
+/** Finds keys of a workspace. Returns their names, their number on all pages, and the number of those that were left out. */
+async function find(workspaceId: string, params: Record<string, string> = {}): Promise<[string[], number, number]> {
+  const query = `?${new URLSearchParams(params)}`;
+  const { body } = await call(findKeys, { member: { workspaceId }, query });
+  return [body.keys.map(({ name }: { name: string }) => name), body.found, body.left_out];
+}
+
+/** Makes a workspace whose keys have these names, the last one the newest. Returns their ids in this order. */
+async function keysNamed(...names: string[]): Promise<{ workspaceId: string; keyIds: string[] }> {
+  const { workspaceId } = await putAWorkspace(auth);
+  const keyIds: string[] = [];
+  for (const [index, name] of names.entries()) {
+    const { keyId } = await registerAKey(auth, { workspace_id: workspaceId, name });
+    await auth.db.apiKey.update({ where: { keyId }, data: { createdAt: new Date(Date.UTC(2026, 0, 1 + index)) } });
+    keyIds.push(keyId);
+  }
+  return { workspaceId, keyIds };
+}
+
+describe('findKeys', () => {
+  it('shows pages of keys, the newest first, and none of another workspace', async () => {
+    const { workspaceId } = await keysNamed('a', 'b', 'c', 'd');
+    await registerAKey(auth, { name: 'other' });
+    expect(await find(workspaceId)).toEqual([['d', 'c', 'b', 'a'], 4, 0]);
+    expect(await find(workspaceId, { take: '2' })).toEqual([['d', 'c'], 4, 0]);
+    expect(await find(workspaceId, { skip: '2', take: '2' })).toEqual([['b', 'a'], 4, 0]);
+    expect(await find(workspaceId, { skip: '9' })).toEqual([[], 4, 0]);
+    expect(await find((await putAWorkspace(auth)).workspaceId)).toEqual([[], 0, 0]);
+  });
+
+  it('finds a part of a name in any case, and the last four characters', async () => {
+    const { workspaceId } = await keysNamed('Über_100%', 'Server', 'server two');
+    expect(await find(workspaceId, { find: ' SERVER ' })).toEqual([['server two', 'Server'], 2, 0]);
+    expect(await find(workspaceId, { find: 'üBER_' })).toEqual([['Über_100%'], 1, 0]);
+    expect(await find(workspaceId, { find: '0_' })).toEqual([[], 0, 0]);
+    const { apiKey } = await registerAKey(auth, { workspace_id: workspaceId, name: 'Laptop' });
+    expect(await find(workspaceId, { find: apiKey.slice(-4).toLowerCase() })).toEqual([['Laptop'], 1, 0]);
+  });
+
+  it('finds keys by their states and by their ids', async () => {
+    const { workspaceId, keyIds } = await keysNamed('active', 'blocked', 'expired', 'revoked');
+    const [active = '', blocked = '', expired = '', revoked = ''] = keyIds;
+    await auth.db.apiKey.update({ where: { keyId: expired }, data: { expiresAt: new Date(Date.now() - 1_000) } });
+    await auth.callInternal('POST', `/internal/keys/${blocked}/block`);
+    await auth.callInternal('POST', `/internal/keys/${revoked}/revoke`);
+    for (const state of KEY_STATES) expect(await find(workspaceId, { states: state })).toEqual([[state], 1, 0]);
+    expect(await find(workspaceId, { states: 'revoked,active' })).toEqual([['revoked', 'active'], 2, 0]);
+    const { keyId: other } = await registerAKey(auth);
+    expect(await find(workspaceId, { ids: `${expired},${other},${active}` })).toEqual([['expired', 'active'], 2, 0]);
+  });
+
+  it('counts ended keys of the playground that it leaves out', async () => {
+    const { workspaceId, keyIds } = await keysNamed(PLAYGROUND_KEY_NAME, PLAYGROUND_KEY_NAME, 'Laptop', 'Server');
+    for (const keyId of [keyIds[0], keyIds[2]]) await auth.callInternal('POST', `/internal/keys/${keyId}/revoke`);
+    const shown = ['Server', 'Laptop', PLAYGROUND_KEY_NAME];
+    expect(await find(workspaceId, { ended_playground: 'left_out' })).toEqual([shown, 3, 1]);
+    expect(await find(workspaceId)).toEqual([[...shown, PLAYGROUND_KEY_NAME], 4, 0]);
+  });
+
+  it.each([
+    ['find', 'two\nlines'],
+    ['states', 'active,gone'],
+    ['ids', 'key_1,'],
+    ['skip', '-1'],
+    ['take', '101'],
+    ['ended_playground', 'yes'],
+  ])('refuses a wrong %s', async (name, value) => {
+    const query = `?${new URLSearchParams({ [name]: value })}`;
+    expect(await call(findKeys, { query })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_request', param: name },
+    });
+  });
 });
 
 it('creates a key in the workspace of the token by its hash, which works at once', async () => {

@@ -8,6 +8,7 @@ import type { Response } from 'express';
 import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { StatusChange } from '../keys/changeKeyStatus.ts';
 import { toLowerCap } from '../keys/findKey.ts';
+import { findKeys } from '../keys/findKeys.ts';
 import { listKeyChanges } from '../keys/keyAudit.ts';
 import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { RouterClient } from '../router/routerClient.ts';
@@ -19,6 +20,9 @@ import { getWorkspace } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
 import { createKeyChanges } from './keyChanges.ts';
 import { toPage } from './keyHandlers.ts';
+
+/** Keys of an answer that finds keys, unless its question says how many. */
+const FOUND_KEYS = 50;
 
 interface ConsoleDependencies extends HandlerDependencies {
   router: Pick<RouterClient, 'announceGenerations' | 'getKeySpend' | 'getCredit'>;
@@ -37,6 +41,12 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
   return {
     listKeys: async ({ params: { after }, caller: { workspaceId } }) =>
       toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE })),
+    async findKeys({ params, caller: { workspaceId } }) {
+      const { find, states, ids, ended_playground: ended, skip = 0, take = FOUND_KEYS } = params;
+      const search = { find, states, ids, leavesOutEndedPlayground: ended === 'left_out', skip, take };
+      const { keys, found, leftOut } = await findKeys(db, workspaceId, search);
+      return { keys: keys.map(toKeyDetailsBody), found, left_out: leftOut };
+    },
     createKey: ({ body, caller: by }, res) =>
       changes.createKey({ by, body: { ...body, workspace_id: by.workspaceId } }, res),
     updateKey: async ({ params: { key_id: keyId }, body, caller: by }, res) =>
