@@ -35,18 +35,8 @@ interface UsageQuestion {
 
 /** Returns an owner's usage in the order of times, then of models and keys. Returns any `limit` entries if there are more. */
 export async function listUsage(db: Db, owner: UsageOwner, question: UsageQuestion): Promise<UsageEntry[]> {
-  const { groupBy, limit, top } = question;
-  const isByTime = groupBy.includes('hour') || groupBy.includes('day');
-  // The groups are sorted apart, because the planner would else sort every hour of a large workspace.
   const rows = await db.query(sql<UsageGroup & CallSumsRow>`
-    WITH part AS (${ofDays(owner, question) ?? ofHours(owner, question)}), ${top ? rank(groupBy, top) : unranked}, sums AS MATERIALIZED (
-      SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", "others",
-        CASE WHEN "others" IS NULL THEN ${modelIn(groupBy)} END COLLATE "C" AS "model",
-        CASE WHEN "others" IS NULL THEN ${modalityIn(groupBy)} END COLLATE "C" AS "modality",
-        CASE WHEN "others" IS NULL THEN ${keyIn(groupBy)} END AS "keyId",
-        ${sumColumns}
-      FROM ranked GROUP BY 1, 2, 3, 4, 5 LIMIT ${limit}
-    )
+    ${toSums(owner, question)}
     SELECT * FROM sums ORDER BY "start", "model", "modality", "keyId"`);
   return rows.map(({ start, keyId, model, modality, others, ...sums }) => ({
     start,
@@ -56,6 +46,79 @@ export async function listUsage(db: Db, owner: UsageOwner, question: UsageQuesti
     others,
     ...toCallSums(sums),
   }));
+}
+
+/** Sums up the groups apart from their order, because the planner would else sort every hour of a large workspace. */
+function toSums(owner: UsageOwner, question: UsageQuestion): Sql {
+  const { groupBy, limit, top } = question;
+  if (top && 'workspaceId' in owner && !groupBy.includes('hour')) return toTopSums(owner, { ...question, top });
+  const isByTime = groupBy.includes('hour') || groupBy.includes('day');
+  return sql`
+    WITH part AS (${ofDays(owner, question) ?? ofHours(owner, question)}), ${top ? rank(groupBy, top) : unranked}, sums AS MATERIALIZED (
+      SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", "others",
+        CASE WHEN "others" IS NULL THEN ${modelIn(groupBy)} END COLLATE "C" AS "model",
+        CASE WHEN "others" IS NULL THEN ${modalityIn(groupBy)} END COLLATE "C" AS "modality",
+        CASE WHEN "others" IS NULL THEN ${keyIn(groupBy)} END AS "keyId",
+        ${sumColumns}
+      FROM ranked GROUP BY 1, 2, 3, 4, 5 LIMIT ${limit}
+    )`;
+}
+
+/**
+ * Sums up the largest groups of days or of the range. What the sums of days over all calls have beside these is of the others, so that the
+ * rows of the others are read for the comparison alone.
+ */
+function toTopSums(
+  owner: { workspaceId: string },
+  question: UsageQuestion & { top: NonNullable<UsageQuestion['top']> },
+): Sql {
+  const { groupBy, limit, top } = question;
+  const isByTime = groupBy.includes('day');
+  const rows = ofDays(owner, question) ?? ofHourRows(owner, question);
+  const isNamed = [
+    groupBy.includes('model') ? sql`of_model = canonical_model` : sql`of_model = ''`,
+    groupBy.includes('key') ? sql`of_key = key_id` : sql`of_key = ''`,
+  ] as const;
+  return sql`
+    WITH compared AS (
+      SELECT coalesce(${modelIn(groupBy)}, '') AS of_model, coalesce(${keyIn(groupBy)}, '') AS of_key,
+        sum(${MEASURES[top.of]}) AS compared
+      FROM (${rows}) AS used GROUP BY 1, 2
+    ), placed AS (
+      SELECT of_model, of_key, count(*) OVER () AS groups,
+        row_number() OVER (ORDER BY compared DESC, of_model COLLATE "C", of_key COLLATE "C") AS place
+      FROM compared
+    ), named AS MATERIALIZED (
+      SELECT of_model, of_key, CASE WHEN groups > ${top.count + 1} THEN groups - ${top.count} END::INT AS others
+      FROM placed WHERE place <= ${top.count} OR groups <= ${top.count + 1}
+    ), of_named AS MATERIALIZED (
+      SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", ${modelIn(groupBy)} COLLATE "C" AS "model",
+        ${modalityIn(groupBy)} COLLATE "C" AS "modality", ${keyIn(groupBy)} AS "keyId", ${sumColumns}
+      FROM (${rows}) AS used
+      JOIN named ON ${isNamed[0]} AND ${isNamed[1]}
+      GROUP BY 1, 2, 3, 4
+    ), of_others AS (
+      SELECT "start", ${sumColumns}
+      FROM (
+        SELECT CASE WHEN ${isByTime} THEN "start" END AS "start", requests, success, failure, unknown, prompt_tokens,
+          cached_prompt_tokens, completion_tokens, charge_nano_usd
+        FROM (${ofDaysBy(owner, 'none', question)}) AS every_call
+        UNION ALL
+        SELECT "start", -requests, -success, -failure, -unknown, -prompt_tokens, -cached_prompt_tokens, -completion_tokens,
+          -charge_nano_usd
+        FROM of_named
+      ) AS apart
+      GROUP BY 1 HAVING sum(requests) > 0
+    ), sums AS MATERIALIZED (
+      SELECT "start", NULL::INT AS "others", "model", "modality", "keyId", requests, success, failure, unknown, prompt_tokens,
+        cached_prompt_tokens, completion_tokens, charge_nano_usd
+      FROM of_named
+      UNION ALL
+      SELECT of_others."start", counted.others, NULL, NULL, NULL, requests, success, failure, unknown, prompt_tokens,
+        cached_prompt_tokens, completion_tokens, charge_nano_usd
+      FROM of_others, (SELECT max(others) AS others FROM named) AS counted WHERE counted.others IS NOT NULL
+      LIMIT ${limit}
+    )`;
 }
 
 type GroupBy = UsageQuestion['groupBy'];
@@ -91,11 +154,16 @@ function ofDays(owner: UsageOwner, { start, end, groupBy }: UsageQuestion): Sql 
   const isByModel = groupBy.includes('model') || groupBy.includes('modality');
   const isByKey = groupBy.includes('key');
   if (!('workspaceId' in owner) || groupBy.includes('hour') || (isByModel && isByKey)) return undefined;
-  return sql`
-    SELECT day::TIMESTAMP AT TIME ZONE 'UTC' AS "start", total.* FROM workspace_day_total AS total
-    WHERE workspace_id = ${owner.workspaceId} AND grouped_by = ${isByModel ? 'model' : isByKey ? 'key' : 'none'}
-      AND day >= ${start}::DATE AND day < ${end}::DATE`;
+  return ofDaysBy(owner, isByModel ? 'model' : isByKey ? 'key' : 'none', { start, end });
 }
+
+const ofDaysBy = (
+  { workspaceId }: { workspaceId: string },
+  groupedBy: 'none' | 'model' | 'key',
+  { start, end }: Pick<UsageQuestion, 'start' | 'end'>,
+): Sql => sql`
+  SELECT day::TIMESTAMP AT TIME ZONE 'UTC' AS "start", total.* FROM workspace_day_total AS total
+  WHERE workspace_id = ${workspaceId} AND grouped_by = ${groupedBy} AND day >= ${start}::DATE AND day < ${end}::DATE`;
 
 /** Reads the sums of hours, key by key. Ends at the limit, if each group is of one key. */
 function ofHours(owner: UsageOwner, { start, end, groupBy, limit, top }: UsageQuestion): Sql {
@@ -113,3 +181,10 @@ function ofHours(owner: UsageOwner, { start, end, groupBy, limit, top }: UsageQu
       GROUP BY 1, 2, 3
     ) AS of_key LIMIT ${!top && (groupBy.includes('key') || keyId !== null) ? limit : null}::BIGINT`;
 }
+
+/** Reads the sums of hours of a workspace as they are, each with its day. */
+const ofHourRows = ({ workspaceId }: { workspaceId: string }, { start, end }: UsageQuestion): Sql => sql`
+  SELECT date_bin('1 day', hour, '2000-01-01T00:00Z') AS "start", total.*
+  FROM key_total AS key JOIN key_hour_total AS total USING (key_id)
+  WHERE key.workspace_id = ${workspaceId}
+    AND hour >= ${start}::TIMESTAMP AT TIME ZONE 'UTC' AND hour < ${end}::TIMESTAMP AT TIME ZONE 'UTC'`;

@@ -207,6 +207,14 @@ it.each([
       expect({ group, by, rows: await listTop({ by, group, top: '2', top_by: measure }) }).toEqual({ group, by, rows });
 });
 
+it.each(['model', 'key', 'key,model'])('sums up the others over a whole range by %s', async (group) => {
+  expect(await listTop({ by: 'range', group, top: '2' })).toEqual([
+    '01 2 others: 5 3',
+    '01 dear: 1 100',
+    '01 wordy: 2 10',
+  ]);
+});
+
 it('names a group that would be summed up alone', async () => {
   const rows = await listTop({ group: 'model', top: '3' });
   expect(rows).toEqual(await listTop({ group: 'model' }));
