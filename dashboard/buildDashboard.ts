@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { PAGES } from '@turnpike/console-api/pages';
 
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
@@ -35,7 +36,9 @@ export async function buildDashboard(say: (line: string) => void): Promise<strin
       // The pages do not depend on the command that builds them: a run of tests sets NODE_ENV to `test`.
       env: { ...process.env, NODE_ENV: 'production' },
     });
-    for (const line of await checkFirstLoads(outDir)) say(line);
+    const manifest: Manifest = JSON.parse(await readFile(join(outDir, '.vite/manifest.json'), 'utf8'));
+    for (const line of await checkFirstLoads(outDir, manifest)) say(line);
+    await writeFile(join(outDir, 'files.json'), JSON.stringify(listFilesOfPages(manifest)));
     await writeFile(join(outDir, STAMP_FILE), stamp);
     await chmod(outDir, 0o755);
     // Another build at the same time may have put the same files there, which a service reads by now.
@@ -79,15 +82,19 @@ interface Chunk {
   isDynamicEntry?: boolean;
 }
 
+type Manifest = Record<string, Chunk>;
+
+/** The code of all pages. The entry loads it after it has begun the first reads. */
+const MAIN = 'src/main.tsx';
+const listEntries = (manifest: Manifest): string[] => Object.keys(manifest).filter((name) => manifest[name]?.isEntry);
+
 /** Returns a line for each page: what a browser loads before it shows that page, compressed. */
-async function checkFirstLoads(outDir: string): Promise<string[]> {
-  const manifest: Record<string, Chunk> = JSON.parse(await readFile(join(outDir, '.vite/manifest.json'), 'utf8'));
-  const entry = Object.keys(manifest).filter((name) => manifest[name]?.isEntry);
-  const pages = Object.keys(manifest).filter((name) => manifest[name]?.isDynamicEntry);
+async function checkFirstLoads(outDir: string, manifest: Manifest): Promise<string[]> {
+  const pages = Object.keys(manifest).filter((name) => manifest[name]?.isDynamicEntry && name !== MAIN);
   const lines: string[] = [];
   for (const page of pages) {
     const files = new Set<string>();
-    for (const name of [...entry, page]) addFiles(manifest, name, files);
+    for (const name of [...listEntries(manifest), MAIN, page]) addFiles(manifest, name, files);
     let bytes = gzipSync(await readFile(join(outDir, 'index.html'))).length;
     for (const file of files) bytes += gzipSync(await readFile(join(outDir, file))).length;
     const line = `${page}: first load ${(bytes / 1024).toFixed(1)} KB of ${FIRST_LOAD_LIMIT_BYTES / 1024} KB`;
@@ -97,7 +104,26 @@ async function checkFirstLoads(outDir: string): Promise<string[]> {
   return lines;
 }
 
-function addFiles(manifest: Record<string, Chunk>, name: string, files: Set<string>): void {
+/** The page that the start leads to. */
+const START = 'organizations';
+
+/** Lists by the path of each page the files that it loads beside those of `index.html`. Throws if a page has no file of its name. */
+function listFilesOfPages(manifest: Manifest): Record<string, string[]> {
+  const common = new Set<string>();
+  for (const name of listEntries(manifest)) addFiles(manifest, name, common);
+  return Object.fromEntries(
+    Object.entries(PAGES).map(([name, path]) => {
+      const page = name === 'start' ? START : name;
+      const source = `src/pages/${page.replace(/^./, (letter) => letter.toUpperCase())}.tsx`;
+      if (!manifest[source]) throw new Error(`the page ${name} has no file ${source}`);
+      const files = new Set(common);
+      for (const part of [MAIN, source]) addFiles(manifest, part, files);
+      return [path, [...files].slice(common.size)];
+    }),
+  );
+}
+
+function addFiles(manifest: Manifest, name: string, files: Set<string>): void {
   const chunk = manifest[name];
   if (!chunk || files.has(chunk.file)) return;
   for (const file of [chunk.file, ...(chunk.css ?? [])]) files.add(file);

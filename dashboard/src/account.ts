@@ -74,10 +74,13 @@ export const workspacesQuery = (organizationId: string) =>
 
 export const REGION_NAMES: Record<Region, string> = { us: 'United States', eu: 'European Union' };
 
-/** A workspace with what its pages need: the hosts of its region, and the role of the user. */
-export interface Workspace {
+export interface WorkspaceParams {
   organizationId: string;
   workspaceId: string;
+}
+
+/** A workspace with what its pages need: the hosts of its region, and the role of the user. */
+export interface Workspace extends WorkspaceParams {
   name: string;
   region: Region;
   consoleUrl: string;

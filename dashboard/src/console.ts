@@ -1,15 +1,21 @@
-import { queryOptions, useInfiniteQuery } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { type Arguments, callHost, callRoute, Refused } from '@turnpike/console-api/callRoute';
-import { type ConsoleRoute, keysConsoleApi, usageConsoleApi } from '@turnpike/console-api/consoleApi';
-import { useEffect } from 'react';
+import {
+  type ConsoleRoute,
+  type KeyState,
+  keysConsoleApi,
+  MAX_FOUND_KEYS,
+  usageConsoleApi,
+} from '@turnpike/console-api/consoleApi';
+import { hasRight } from '@turnpike/console-api/roles';
 import type * as z from 'zod/mini';
-import { queryClient, routes, type Workspace } from './account.ts';
+import { queryClient, routes, type Workspace, type WorkspaceParams, workspaceQuery } from './account.ts';
 
 /** Age at which a token is replaced. A token is valid for 5 minutes. */
 const TOKEN_FRESH_MS = 4 * 60_000;
 
 /** The console token of a workspace. The cache keeps it in memory alone, and asks for one token at a time. */
-const tokenQuery = ({ organizationId, workspaceId }: Workspace) =>
+const tokenQuery = ({ organizationId, workspaceId }: WorkspaceParams) =>
   queryOptions({
     queryKey: ['console token', workspaceId],
     async queryFn() {
@@ -18,6 +24,17 @@ const tokenQuery = ({ organizationId, workspaceId }: Workspace) =>
     },
     staleTime: TOKEN_FRESH_MS,
   });
+
+/**
+ * Begins the reads of a page before it is drawn, and the token for them beside what is known of the workspace. A read that fails shows on
+ * the page.
+ */
+export async function beginReads(params: WorkspaceParams, begin: (workspace: Workspace) => void): Promise<void> {
+  void queryClient.prefetchQuery(tokenQuery(params));
+  const query = workspaceQuery(params.organizationId, params.workspaceId);
+  const workspace = await queryClient.ensureQueryData(query).catch(() => undefined);
+  if (workspace) begin(workspace);
+}
 
 /** A region knows a new workspace within 5 s. */
 const UNKNOWN_FOR_MS = 6_000;
@@ -60,28 +77,67 @@ export async function withToken<Answered>(
 }
 
 export const { routes: keyRoutes } = keysConsoleApi;
-export type Key = z.output<typeof keyRoutes.listKeys.answer>['keys'][number];
+export type Key = z.output<typeof keyRoutes.findKeys.answer>['keys'][number];
 
-/** Reads the keys of a workspace, the newest first: page after page, as the region gives them by id. */
-export function useKeys(workspace: Workspace) {
-  const query = useInfiniteQuery({
-    queryKey: ['keys', workspace.workspaceId],
-    queryFn: ({ pageParam: after }) => callConsole(workspace, keyRoutes.listKeys, { params: { after } }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_after: next }) => next ?? undefined,
-    select: sortKeys,
-    // Each of many pages would be compared with all keys so far.
-    structuralSharing: false,
-  });
-  const { hasNextPage, isFetching, error, fetchNextPage } = query;
-  useEffect(() => {
-    if (hasNextPage && !isFetching && !error) void fetchNextPage();
-  }, [hasNextPage, isFetching, error, fetchNextPage]);
-  return query;
+/** The keys that a list shows. */
+export interface KeyChoice {
+  /** A part of the name, or the last four characters. */
+  find?: string;
+  states?: readonly KeyState[];
+  /** Leaves out expired and revoked keys that the playground made. */
+  leavesOutEndedPlayground?: boolean;
+  skip?: number;
+  take: number;
 }
 
-const sortKeys = ({ pages }: { pages: { keys: Key[] }[] }): Key[] =>
-  pages.flatMap(({ keys }) => keys).sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+/** Finds keys of a workspace, the newest first. The keys of the question before are shown until the answer comes. */
+export function foundKeysQuery(workspace: Workspace, choice: KeyChoice) {
+  const { find = '', states, leavesOutEndedPlayground = false, skip = 0, take } = choice;
+  const params = {
+    ...(find !== '' && { find }),
+    states: states?.join(','),
+    ...(leavesOutEndedPlayground && { ended_playground: 'left_out' as const }),
+    skip: `${skip}`,
+    take: `${take}`,
+  };
+  return queryOptions({
+    queryKey: ['keys', workspace.workspaceId, params],
+    queryFn: async () => ({ ...(await callConsole(workspace, keyRoutes.findKeys, { params })), skip }),
+    placeholderData: (found, query) => (query?.queryKey[1] === workspace.workspaceId ? found : undefined),
+  });
+}
+
+const KEY_ID = /^[\w-]{1,128}$/;
+
+/** One key of a workspace. Null if there is none. */
+export const keyQuery = (workspace: Workspace, keyId: string) =>
+  queryOptions({
+    queryKey: ['keys', workspace.workspaceId, keyId],
+    queryFn: async () => (await findById(workspace, [keyId])).get(keyId) ?? null,
+  });
+
+/** Keys of a workspace by id. None where the role does not show keys. */
+export const keysByIdQuery = (workspace: Workspace, keyIds: string[]) => {
+  const ids = [...new Set(keyIds)].sort();
+  return queryOptions({
+    queryKey: ['keys', workspace.workspaceId, ids],
+    enabled: ids.length > 0 && hasRight(workspace.role, 'keys.read'),
+    queryFn: () => findById(workspace, ids),
+    placeholderData: (keys, query) => (query?.queryKey[1] === workspace.workspaceId ? keys : undefined),
+  });
+};
+
+async function findById(workspace: Workspace, keyIds: string[]): Promise<Map<string, Key>> {
+  const known = keyIds.filter((id) => KEY_ID.test(id));
+  const found = new Map<string, Key>();
+  for (let begin = 0; begin < known.length; begin += MAX_FOUND_KEYS) {
+    const ids = known.slice(begin, begin + MAX_FOUND_KEYS).join(',');
+    const params = { ids, take: `${MAX_FOUND_KEYS}` };
+    const { keys } = await callConsole(workspace, keyRoutes.findKeys, { params });
+    for (const key of keys) found.set(key.key_id, key);
+  }
+  return found;
+}
 
 /** The spend of each key of a workspace since the first of the month, UTC, in nano-dollars. */
 export const monthByKeyQuery = (workspace: Workspace) =>

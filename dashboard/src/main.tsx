@@ -16,6 +16,8 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]'
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no root');
 
+// Begins what the page reads before the first drawing.
+void router.load();
 createRoot(root).render(
   <MantineProvider
     theme={theme}

@@ -10,10 +10,25 @@ import { REGIONS, type Region } from '@turnpike/config/region';
 import { type ConsoleJobStatus, JOB_STATUSES } from '@turnpike/console-api/consoleApi';
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
 import * as z from 'zod/mini';
+import { queryClient, userQuery, type WorkspaceParams, workspaceQuery } from './account.ts';
 import { Shell } from './shell/Shell.tsx';
 import { Failed, Loading } from './shell/states.tsx';
 import { WorkspaceFrame } from './shell/workspace.tsx';
 import { type UsageSearch, usageSearchSchema } from './usage/period.ts';
+
+/** Begins what a page of a workspace reads, beside the first drawing of the frame around it. */
+function beginPage<Params extends WorkspaceParams>(
+  params: Params,
+  load: () => Promise<{ begin: (params: Params) => void }>,
+): Promise<void> {
+  // A page whose code cannot be loaded says so itself.
+  load().then(
+    ({ begin }) => begin(params),
+    () => undefined,
+  );
+  // The frame is drawn once, with the workspace.
+  return queryClient.prefetchQuery(workspaceQuery(params.organizationId, params.workspaceId));
+}
 
 const root = createRootRoute({
   component: Outlet,
@@ -39,7 +54,7 @@ const signIn = createRoute({
 const stepUp = createRoute({
   getParentRoute: () => root,
   path: PAGES.stepUp,
-  component: lazyRouteComponent(() => import('./pages/StepUpByLink.tsx'), 'StepUpByLink'),
+  component: lazyRouteComponent(() => import('./pages/StepUp.tsx'), 'StepUpByLink'),
 });
 const invitation = createRoute({
   getParentRoute: () => root,
@@ -64,7 +79,12 @@ const models = createRoute({
 });
 
 /** The pages of a signed-in user. */
-const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  loader: () => queryClient.prefetchQuery(userQuery),
+  component: Shell,
+});
 const sessions = createRoute({
   getParentRoute: () => shell,
   path: PAGES.sessions,
@@ -90,11 +110,13 @@ const workspace = createRoute({ getParentRoute: () => shell, id: 'workspace', co
 const overview = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.overview,
+  loader: ({ params }) => beginPage(params, () => import('./pages/Overview.tsx')),
   component: lazyRouteComponent(() => import('./pages/Overview.tsx'), 'Overview'),
 });
 const keys = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.keys,
+  loader: ({ params }) => beginPage(params, () => import('./pages/Keys.tsx')),
   component: lazyRouteComponent(() => import('./pages/Keys.tsx'), 'Keys'),
 });
 const key = createRoute({
@@ -115,6 +137,7 @@ const limits = createRoute({
 const usage = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.usage,
+  loader: ({ params, location: { search } }) => beginPage({ ...params, search }, () => import('./pages/Usage.tsx')),
   validateSearch: (search): UsageSearch => z.parse(usageSearchSchema, search),
   component: lazyRouteComponent(() => import('./pages/Usage.tsx'), 'Usage'),
 });

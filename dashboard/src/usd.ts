@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { once } from './once.ts';
 
 const NANO_PER_USD = 1_000_000_000n;
 const NANO_DIGITS = 9;
@@ -24,14 +25,14 @@ export const usdField = z.pipe(
 );
 
 const FORMAT = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
-const CENTS = new Intl.NumberFormat(undefined, FORMAT);
-const SMALL = new Intl.NumberFormat(undefined, { ...FORMAT, maximumFractionDigits: 6 });
+const getCents = once(() => new Intl.NumberFormat(undefined, FORMAT));
+const getSmall = once(() => new Intl.NumberFormat(undefined, { ...FORMAT, maximumFractionDigits: 6 }));
 
 /** Formats an amount for people: to the cent, or below a dollar to its millionth. */
 export function formatUsd(nano: bigint): string {
   const size = nano < 0n ? -nano : nano;
   const text = toUsdText(size) as Intl.StringNumericLiteral;
-  const shown = (size < NANO_PER_USD ? SMALL : CENTS).format(text);
+  const shown = (size < NANO_PER_USD ? getSmall() : getCents()).format(text);
   return nano < 0n ? `−${shown}` : shown;
 }
 

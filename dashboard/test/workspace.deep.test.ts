@@ -186,7 +186,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
     // The page before may still ask for keys.
     await page.goto('about:blank');
     const isRefused = { once: true, always: false };
-    await page.route('**/console/keys*', async (route) => {
+    await page.route('**/console/keys/find*', async (route) => {
       const headers = { ...route.request().headers() };
       if (headers.authorization && (isRefused.once || isRefused.always)) headers.authorization = 'Bearer outdated';
       isRefused.once = false;
@@ -195,13 +195,13 @@ inBrowser('the pages of a workspace in Chromium', () => {
     const seen = record(page);
     await page.goto(`${path}/keys`);
     await page.getByText('This workspace has no key yet').waitFor();
-    expect(seen).toEqual(['POST console-token 201', 'GET keys 401', 'POST console-token 201', 'GET keys 200']);
+    expect(seen).toEqual(['POST console-token 201', 'GET find 401', 'POST console-token 201', 'GET find 200']);
 
     isRefused.always = true;
     seen.length = 0;
     await page.reload();
     await page.getByText('The console token is missing').waitFor();
-    expect(seen).toEqual(['POST console-token 201', 'GET keys 401', 'POST console-token 201', 'GET keys 401']);
+    expect(seen).toEqual(['POST console-token 201', 'GET find 401', 'POST console-token 201', 'GET find 401']);
   });
 
   it('waits for a new workspace until its region knows it', async () => {
@@ -230,8 +230,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
     await page.getByRole('navigation').getByRole('link', { name: 'Production' }).click();
     await goTo(page, 'Keys');
     await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();
-    await page.route('**/console/keys?*', (route) => route.abort());
-    await page.route('**/console/keys', (route) => route.abort());
+    await page.route('**/console/keys/find*', (route) => route.abort());
     await page.getByRole('button', { name: /^Block/ }).click();
     await page.getByText('The page shows what was loaded before').waitFor();
     await page.getByRole('cell', { name: 'Laptop', exact: true }).waitFor();

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
 import { listTicks } from './ticks.ts';
 import './charts.css';
 
@@ -37,7 +37,7 @@ export function StackedBars({
   title: string;
   /** A short label of each bar for the axis, and a long one. */
   labels: { short: string; long: string }[];
-  /** The colours suffice for 9. */
+  /** The colours suffice for 9. Other labels and stacks are drawn anew. */
   stacks: Stack[];
   format: (value: bigint) => string;
   formatTick: (value: bigint) => string;
@@ -46,11 +46,15 @@ export function StackedBars({
   const [given, choose] = useState<number>();
   const count = labels.length;
   const chosen = given !== undefined && given < count ? given : undefined;
-  const sums = labels.map((_, index) => stacks.reduce((sum, { values }) => sum + (values[index] ?? 0n), 0n));
-  const ticks = listTicks(sums.reduce((most, sum) => (sum > most ? sum : most), 0n));
+  const sums = useMemo(
+    () => labels.map((_, index) => stacks.reduce((sum, { values }) => sum + (values[index] ?? 0n), 0n)),
+    [labels, stacks],
+  );
+  const ticks = useMemo(() => listTicks(sums.reduce((most, sum) => (sum > most ? sum : most), 0n)), [sums]);
   const plotWidth = Math.max(width - 2 * PADDING, count * LEAST_STEP);
   const step = plotWidth / count;
-  const bars = { sums, ticks, plotWidth, step };
+  // The width is known a frame later.
+  const paths = useMemo(() => (width === 0 ? [] : listPaths(stacks, ticks, step)), [width, stacks, ticks, step]);
   const shown = chosen ?? count - 1;
   const long = labels[shown]?.long ?? '';
   return (
@@ -72,7 +76,7 @@ export function StackedBars({
             choose={choose}
             text={`${long}: ${format(sums[shown] ?? 0n)}. ${describe(stacks, shown, format)}`}
           >
-            <Drawing labels={labels} stacks={stacks} chosen={chosen} {...bars} />
+            <Drawing {...{ labels, stacks, paths, chosen, ticks, plotWidth, step }} />
           </Bars>
         </div>
       </div>
@@ -169,6 +173,7 @@ function nextOf(key: string, index: number, count: number): number | undefined {
 function Drawing({
   labels,
   stacks,
+  paths,
   chosen,
   ticks,
   plotWidth,
@@ -176,6 +181,8 @@ function Drawing({
 }: {
   labels: { short: string }[];
   stacks: Stack[];
+  /** One for each stack. */
+  paths: string[];
   chosen: number | undefined;
   ticks: bigint[];
   plotWidth: number;
@@ -197,7 +204,7 @@ function Drawing({
       {chosen !== undefined && (
         <rect className="chart-chosen" x={chosen * step} y={TOP} width={step} height={HEIGHT - TOP - BOTTOM} />
       )}
-      {listPaths(stacks, ticks, step).map((path, index) => (
+      {paths.map((path, index) => (
         <path key={stacks[index]?.id} className={`series-${index}`} d={path} />
       ))}
       {labels.map(

@@ -1,15 +1,15 @@
-import { Code, Table, Text } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { Text } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import { ROLES } from '@turnpike/console-api/roles';
 import type { ReactNode } from 'react';
 import type * as z from 'zod/mini';
 import { useMemberNames } from '../account.ts';
-import { callConsole, keyRoutes, useKeys } from '../console.ts';
+import { callConsole, keyRoutes, keysByIdQuery } from '../console.ts';
 import { Older } from '../shell/Older.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
-import { Empty, Loaded, Moment, Name, Usd } from '../shell/states.tsx';
+import { Code, Empty, Loaded, Moment, Name, Usd } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 import { COUNT, STATE_NAMES } from './keyStates.ts';
@@ -31,7 +31,6 @@ export function KeyHistory({ keyId }: { keyId?: string }) {
   const workspace = useWorkspace();
   const { organizationId, workspaceId } = workspace;
   const nameOf = useMemberNames(organizationId);
-  const keys = useKeys(workspace);
   const query = useInfiniteQuery({
     queryKey: ['key changes', workspaceId, keyId],
     queryFn: ({ pageParam: before }) =>
@@ -39,7 +38,9 @@ export function KeyHistory({ keyId }: { keyId?: string }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
   });
-  const keyOf = (id: string) => keys.data?.find(({ key_id }) => key_id === id);
+  const shown =
+    keyId === undefined ? query.data?.pages.flatMap(({ changes }) => changes.map((change) => change.key_id)) : [];
+  const keys = useQuery(keysByIdQuery(workspace, shown ?? []));
   return (
     <Loaded query={query}>
       {({ pages }) => {
@@ -60,32 +61,32 @@ export function KeyHistory({ keyId }: { keyId?: string }) {
               columns={['When', ...(keyId === undefined ? ['Key'] : []), 'Who', 'Change', 'Details']}
             >
               {changes.map((change) => (
-                <Table.Tr key={change.change_id}>
-                  <Table.Td>
+                <tr key={change.change_id}>
+                  <td>
                     <Moment at={change.at} />
-                  </Table.Td>
+                  </td>
                   {keyId === undefined && (
-                    <Table.Td>
+                    <td>
                       <Link
                         to={PAGES.key}
                         params={{ organizationId, workspaceId, keyId: change.key_id }}
                         className="link"
                       >
-                        <Name>{keyOf(change.key_id)?.name ?? change.key_id}</Name>
+                        <Name>{keys.data?.get(change.key_id)?.name ?? change.key_id}</Name>
                       </Link>
-                    </Table.Td>
+                    </td>
                   )}
-                  <Table.Td>
+                  <td>
                     <Name>{nameOf(change.user_id) ?? change.user_id}</Name>
                     <Text size="sm" c="dimmed">
                       {toRoleName(change.role)}
                     </Text>
-                  </Table.Td>
-                  <Table.Td>{ACTIONS[change.action] ?? change.action}</Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>{ACTIONS[change.action] ?? change.action}</td>
+                  <td>
                     <Details change={change} />
-                  </Table.Td>
-                </Table.Tr>
+                  </td>
+                </tr>
               ))}
             </WideTable>
             <Older query={query}>Show older changes</Older>

@@ -1,79 +1,114 @@
 import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
-import type { Key } from '../console.ts';
-import { COUNT, isPastPlayground, STATE_NAMES, STATES, type State, stateOf } from './keyStates.ts';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import type { KeyState } from '@turnpike/console-api/consoleApi';
+import { type ReactNode, startTransition, useState } from 'react';
+import { foundKeysQuery, type Key, type KeyChoice } from '../console.ts';
+import { Loaded } from '../shell/states.tsx';
+import { useWorkspace } from '../shell/workspace.tsx';
+import { COUNT, STATE_NAMES } from './keyStates.ts';
 
-/** Finds keys by name, last four characters and status, and shows `rows` of them at a time. `children` shows these. */
+/** Time after the last letter of a search until it is sent. */
+const PAUSE_MS = 200;
+
+/** Returns the choice of keys with which a list begins. Each visit of the playground leaves a key, which such a list leaves out. */
+export const toFirstKeys = (states: readonly KeyState[], rows: number): KeyChoice => ({
+  states,
+  leavesOutEndedPlayground: true,
+  take: rows,
+});
+
+/** The keys of these states, found by name, last four characters and state, and shown by pages. */
 export function KeyList({
-  keys,
-  isComplete,
+  states,
   rows,
+  empty,
   children,
 }: {
-  keys: Key[];
-  isComplete: boolean;
+  states: readonly KeyState[];
+  /** Keys of a page. */
   rows: number;
+  /** The content in place of a list without any key. */
+  empty: ReactNode;
+  /** Shows the keys of a page. */
   children: (shown: Key[]) => ReactNode;
 }) {
   const [words, setWords] = useState('');
-  const [state, setState] = useState<State | ''>('');
+  const [state, setState] = useState<KeyState | ''>('');
   const [page, setPage] = useState(0);
-  const wanted = words.trim().toLowerCase();
-  const matching = keys.filter(
-    (key) =>
-      (key.name.toLowerCase().includes(wanted) || key.last_four.toLowerCase() === wanted) &&
-      (state === '' || stateOf(key) === state),
+  const [find] = useDebouncedValue(words.trim(), PAUSE_MS);
+  const isChosen = find !== '' || state !== '';
+  const first = toFirstKeys(states, rows);
+  const query = useQuery(
+    foundKeysQuery(useWorkspace(), {
+      ...first,
+      find,
+      ...(isChosen && { states: state === '' ? states : [state], leavesOutEndedPlayground: false }),
+      skip: page * rows,
+    }),
   );
-  // Each visit of the playground leaves a key, which only a search or a status shows.
-  const found = wanted === '' && state === '' ? matching.filter((key) => !isPastPlayground(key)) : matching;
-  const hidden = matching.length - found.length;
-  const shown = found.slice(page * rows, (page + 1) * rows);
+  const turnTo = (next: number) => startTransition(() => setPage(next));
+  const { data, isPlaceholderData } = query;
+  const isAnyChosen = isChosen || words !== '' || page > 0;
+  const isEmpty = data !== undefined && !isPlaceholderData && !isAnyChosen && data.found + data.left_out === 0;
   return (
     <>
-      <Group align="flex-end">
-        <TextInput
-          label="Find by name or last four characters"
-          type="search"
-          value={words}
-          onChange={({ currentTarget }) => {
-            setWords(currentTarget.value);
-            setPage(0);
-          }}
-        />
-        <NativeSelect
-          label="Status"
-          data={[{ value: '', label: 'All' }, ...STATES.map((value) => ({ value, label: STATE_NAMES[value] }))]}
-          value={state}
-          onChange={({ currentTarget }) => {
-            setState(STATES.find((name) => name === currentTarget.value) ?? '');
-            setPage(0);
-          }}
-        />
-      </Group>
-      {children(shown)}
-      <Group justify="space-between">
-        <Text size="sm" c="dimmed" role="status">
-          {found.length === 0
-            ? 'No key is like that.'
-            : `${COUNT.format(page * rows + 1)} to ${COUNT.format(page * rows + shown.length)} of ${COUNT.format(found.length)}`}
-          {!isComplete && ' so far. More keys are being read.'}
-        </Text>
-        {hidden > 0 && (
-          <Text size="sm" c="dimmed">
-            Not shown: ended keys of the playground ({COUNT.format(hidden)}). Choose their status to see them.
-          </Text>
-        )}
-        {found.length > rows && (
-          <Group gap="xs">
-            <Button variant="default" disabled={page === 0} onClick={() => setPage(page - 1)}>
-              Previous
-            </Button>
-            <Button variant="default" disabled={(page + 1) * rows >= found.length} onClick={() => setPage(page + 1)}>
-              Next
-            </Button>
-          </Group>
-        )}
-      </Group>
+      {!isEmpty && (data !== undefined || isAnyChosen) && (
+        <Group align="flex-end">
+          <TextInput
+            label="Find by name or last four characters"
+            type="search"
+            maxLength={200}
+            value={words}
+            onChange={({ currentTarget }) => {
+              setWords(currentTarget.value);
+              setPage(0);
+            }}
+          />
+          <NativeSelect
+            label="Status"
+            data={[{ value: '', label: 'All' }, ...states.map((value) => ({ value, label: STATE_NAMES[value] }))]}
+            value={state}
+            onChange={({ currentTarget }) => {
+              setState(states.find((name) => name === currentTarget.value) ?? '');
+              setPage(0);
+            }}
+          />
+        </Group>
+      )}
+      <Loaded query={query}>
+        {({ keys, found, left_out: leftOut, skip }) =>
+          isEmpty ? (
+            empty
+          ) : (
+            <>
+              {children(keys)}
+              <Group justify="space-between">
+                <Text size="sm" c="dimmed" role="status">
+                  {found === 0
+                    ? 'No key is like that.'
+                    : `${COUNT.format(Math.min(skip + 1, found))} to ${COUNT.format(skip + keys.length)} of ${COUNT.format(found)}`}
+                </Text>
+                {leftOut > 0 && (
+                  <Text size="sm" c="dimmed">
+                    Not shown: ended keys of the playground ({COUNT.format(leftOut)}). Choose their status to see them.
+                  </Text>
+                )}
+                {(found > rows || page > 0) && (
+                  <Group gap="xs">
+                    <Button variant="default" disabled={page === 0} onClick={() => turnTo(page - 1)}>
+                      Previous
+                    </Button>
+                    <Button variant="default" disabled={(page + 1) * rows >= found} onClick={() => turnTo(page + 1)}>
+                      Next
+                    </Button>
+                  </Group>
+                )}
+              </Group>
+            </>
+          )
+        }
+      </Loaded>
     </>
   );
 }

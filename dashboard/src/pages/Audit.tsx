@@ -1,4 +1,4 @@
-import { Code, Table, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
@@ -6,7 +6,7 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { Fragment } from 'react';
 import { routes, useMemberNames } from '../account.ts';
 import { Older } from '../shell/Older.tsx';
-import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Code, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 
 /** The changes of an organization, the newest first. */
@@ -35,22 +35,22 @@ export function Audit() {
             <>
               <WideTable label="Audit" columns={['When', 'Who', 'Change', 'Target', 'Details', 'From']}>
                 {lines.map((line) => (
-                  <Table.Tr key={line.audit_id}>
-                    <Table.Td>
+                  <tr key={line.audit_id}>
+                    <td>
                       <Moment at={line.at} />
-                    </Table.Td>
-                    <Table.Td>
+                    </td>
+                    <td>
                       <Name>{nameOf(line.actor) ?? line.actor}</Name>
-                    </Table.Td>
-                    <Table.Td className="sentence">{line.action.replaceAll(/[._]/g, ' ')}</Table.Td>
-                    <Table.Td>
+                    </td>
+                    <td className="sentence">{line.action.replaceAll(/[._]/g, ' ')}</td>
+                    <td>
                       <Name>{nameOf(line.target) ?? line.target}</Name>
-                    </Table.Td>
-                    <Table.Td>
+                    </td>
+                    <td>
                       <Details before={line.before} after={line.after} />
-                    </Table.Td>
-                    <Table.Td>{line.address}</Table.Td>
-                  </Table.Tr>
+                    </td>
+                    <td>{line.address}</td>
+                  </tr>
                 ))}
               </WideTable>
               <Older query={query}>Show older changes</Older>

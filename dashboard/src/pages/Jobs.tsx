@@ -1,18 +1,18 @@
-import { Badge, Group, NativeSelect, Table, Text } from '@mantine/core';
+import { Group, NativeSelect, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { JOB_STATUSES, jobsConsoleApi } from '@turnpike/console-api/consoleApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
+import { useKeyNames } from '../keys/useKeyNames.ts';
 import { toCurl } from '../models/firstCall.ts';
 import { kindOf, modelsQuery } from '../models/readModels.ts';
 import { Older } from '../shell/Older.tsx';
 import { Snippet } from '../shell/Snippet.tsx';
-import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Badge, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-import { keyNamesQuery } from '../usage/readUsage.ts';
 import { toExactUsd } from '../usd.ts';
 
 const { routes } = jobsConsoleApi;
@@ -104,35 +104,34 @@ function FirstJob() {
 }
 
 function JobTable({ jobs }: { jobs: Job[] }) {
-  const workspace = useWorkspace();
-  const { organizationId, workspaceId } = workspace;
-  const keyNames = useQuery(keyNamesQuery(workspace));
+  const { organizationId, workspaceId } = useWorkspace();
+  const keyNames = useKeyNames(jobs.map(({ key_id: keyId }) => keyId));
   return (
     <WideTable label="Jobs" columns={['Model', 'Status', 'Key', 'Created', 'Took', 'Amount', 'Cost', 'Id']}>
       {jobs.map((job) => (
-        <Table.Tr key={job.job_id}>
-          <Table.Td>
+        <tr key={job.job_id}>
+          <td>
             <Name>{job.model}</Name>
             <Text size="sm" c="dimmed">
               {job.operation}
             </Text>
-          </Table.Td>
-          <Table.Td>
-            <Badge variant="default">
+          </td>
+          <td>
+            <Badge>
               {STATUS_NAMES[job.status]}
               {job.status === 'in_progress' && `, ${job.progress} %`}
             </Badge>
             {job.error_code !== null && <Text size="sm">{job.error_code}</Text>}
-          </Table.Td>
-          <Table.Td>
-            <Name>{keyNames.data?.get(job.key_id) ?? job.key_id}</Name>
-          </Table.Td>
-          <Table.Td>
+          </td>
+          <td>
+            <Name>{keyNames(job.key_id)}</Name>
+          </td>
+          <td>
             <Moment at={job.created_at} />
-          </Table.Td>
-          <Table.Td>{toTook(job)}</Table.Td>
-          <Table.Td>{toAmount(job)}</Table.Td>
-          <Table.Td>
+          </td>
+          <td>{toTook(job)}</td>
+          <td>{toAmount(job)}</td>
+          <td>
             {job.charge_nano_usd === null ? (
               'Not yet'
             ) : (
@@ -146,11 +145,11 @@ function JobTable({ jobs }: { jobs: Job[] }) {
                 ${toExactUsd(BigInt(job.charge_nano_usd))}
               </Link>
             )}
-          </Table.Td>
-          <Table.Td>
+          </td>
+          <td>
             <Name>{job.job_id}</Name>
-          </Table.Td>
-        </Table.Tr>
+          </td>
+        </tr>
       ))}
     </WideTable>
   );

@@ -1,16 +1,16 @@
-import { Alert, Badge, Button, Code, Group, Text } from '@mantine/core';
+import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { type ReactNode, useState } from 'react';
-import { headroomQuery, type Key, useKeys } from '../console.ts';
+import { headroomQuery, type Key, keyQuery } from '../console.ts';
 import { BlockButton, EditKey, EndOldSecret, NewSecret, RevokeKey, RotateKey } from '../keys/changes.tsx';
 import { KeyHistory } from '../keys/KeyHistory.tsx';
 import { oldSecretOf, STATE_NAMES, stateOf, toLabel } from '../keys/keyStates.ts';
 import { UsedBudget, UsedPeriod, UsedRate } from '../keys/Use.tsx';
 import { Facts } from '../shell/Facts.tsx';
-import { Failed, Loaded, Loading, Moment, Name, Page, Part } from '../shell/states.tsx';
+import { Badge, Code, Failed, Loaded, Moment, Name, Page, Part } from '../shell/states.tsx';
 import { RowButton } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 
@@ -19,7 +19,7 @@ export function KeyPage() {
   const workspace = useWorkspace();
   const { organizationId, workspaceId, role } = workspace;
   const { keyId } = useParams({ from: `/shell/workspace${PAGES.key}` });
-  const query = useKeys(workspace);
+  const query = useQuery(keyQuery(workspace, keyId));
   return (
     <Page
       title="Key"
@@ -30,12 +30,13 @@ export function KeyPage() {
       }
     >
       <Loaded query={query}>
-        {(keys) => {
-          const key = keys.find(({ key_id: id }) => id === keyId);
-          if (key) return <KeyParts apiKey={key} />;
-          if (query.hasNextPage) return <Loading />;
-          return <Failed message="This workspace has no such key. Find it in the list of all keys." />;
-        }}
+        {(key) =>
+          key ? (
+            <KeyParts apiKey={key} />
+          ) : (
+            <Failed message="This workspace has no such key. Find it in the list of all keys." />
+          )
+        }
       </Loaded>
       {hasRight(role, 'audit.read') && (
         <Part title="History">
@@ -64,7 +65,7 @@ function KeyParts({ apiKey }: { apiKey: Key }) {
           facts={{
             Name: <Name>{apiKey.name}</Name>,
             Secret: <Code>sk-...{apiKey.last_four}</Code>,
-            Status: <Badge variant="default">{STATE_NAMES[state]}</Badge>,
+            Status: <Badge>{STATE_NAMES[state]}</Badge>,
             Models: <Name>{apiKey.allowed_models?.join(', ') ?? 'All'}</Name>,
             Expires: apiKey.expires_at === null ? 'Never' : <Moment at={apiKey.expires_at} />,
             Created: <Moment at={apiKey.created_at} />,

@@ -1,14 +1,15 @@
-import { Code, List, Table, Text } from '@mantine/core';
+import { List, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { KEY_STATES } from '@turnpike/console-api/consoleApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
-import { creditQuery, headroomQuery, type Key, useKeys } from '../console.ts';
+import { creditQuery, headroomQuery, type Key } from '../console.ts';
 import { KeyList } from '../keys/KeyList.tsx';
 import { COUNT, STATE_NAMES, stateOf } from '../keys/keyStates.ts';
 import { Use, UsedBudget, UsedRate } from '../keys/Use.tsx';
 import { Facts } from '../shell/Facts.tsx';
-import { Empty, Failed, Loaded, Moment, Name, Page, Part, Usd } from '../shell/states.tsx';
+import { Code, Empty, Failed, Loaded, Moment, Name, Page, Part, Usd } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 
@@ -66,40 +67,36 @@ function WorkspaceLimits() {
   );
 }
 
+/** The states of keys that calls could use, or may use again. */
+const USABLE = KEY_STATES.filter((state) => state !== 'revoked');
+
 function KeyLimits() {
-  const workspace = useWorkspace();
-  const { organizationId, workspaceId } = workspace;
-  const query = useKeys(workspace);
+  const { organizationId, workspaceId } = useWorkspace();
   return (
     <Part title="Of each key">
-      <Loaded query={query}>
-        {(all) => {
-          const keys = all.filter(({ status }) => status !== 'revoked');
-          return keys.length === 0 ? (
-            <Empty>
-              <Text>This workspace has no key that calls could use.</Text>
-              <Link to={PAGES.keys} params={{ organizationId, workspaceId }} className="link">
-                Create a key
-              </Link>
-            </Empty>
-          ) : (
-            <KeyList keys={keys} isComplete={!query.hasNextPage} rows={ROWS}>
-              {(shown) => <Rows keys={shown} isRead={!query.hasNextPage || query.isError} />}
-            </KeyList>
-          );
-        }}
-      </Loaded>
+      <KeyList
+        states={USABLE}
+        rows={ROWS}
+        empty={
+          <Empty>
+            <Text>This workspace has no key that calls could use.</Text>
+            <Link to={PAGES.keys} params={{ organizationId, workspaceId }} className="link">
+              Create a key
+            </Link>
+          </Empty>
+        }
+      >
+        {(keys) => <Rows keys={keys} />}
+      </KeyList>
     </Part>
   );
 }
 
-/** Rows of keys. The use of each is read once the list of keys is, as rows move until then. */
-function Rows({ keys, isRead }: { keys: Key[]; isRead: boolean }) {
+/** Rows of keys with the use of each. */
+function Rows({ keys }: { keys: Key[] }) {
   const workspace = useWorkspace();
   const { organizationId, workspaceId } = workspace;
-  const reads = useQueries({
-    queries: keys.map((key) => ({ ...headroomQuery(workspace, key.key_id), enabled: isRead })),
-  });
+  const reads = useQueries({ queries: keys.map((key) => headroomQuery(workspace, key.key_id)) });
   const failed = reads.filter(({ error }) => error !== null);
   const [first] = failed;
   return (
@@ -116,21 +113,21 @@ function Rows({ keys, isRead }: { keys: Key[]; isRead: boolean }) {
         {keys.map((key, index) => {
           const headroom = reads[index]?.data;
           return (
-            <Table.Tr key={key.key_id}>
-              <Table.Td>
+            <tr key={key.key_id}>
+              <td>
                 <Link to={PAGES.key} params={{ organizationId, workspaceId, keyId: key.key_id }} className="link">
                   <Name>{key.name}</Name>
                 </Link>
                 {stateOf(key) !== 'active' && <Text size="sm">{STATE_NAMES[stateOf(key)]}</Text>}
-              </Table.Td>
-              <Table.Td>
+              </td>
+              <td>
                 <UsedRate label="Requests this minute" used={headroom?.used_requests} limit={key.rpm} />
-              </Table.Td>
-              <Table.Td>
+              </td>
+              <td>
                 <UsedRate label="Tokens this minute" used={headroom?.used_tokens} limit={key.tpm} />
-              </Table.Td>
-              <Table.Td>{headroom ? <UsedBudget headroom={headroom} /> : '–'}</Table.Td>
-            </Table.Tr>
+              </td>
+              <td>{headroom ? <UsedBudget headroom={headroom} /> : '–'}</td>
+            </tr>
           );
         })}
       </WideTable>

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { accountApi } from '@turnpike/console-api/accountApi';
@@ -12,7 +12,7 @@ import { useChange } from '../shell/change.tsx';
 import { ConfirmDialog, FormDialog } from '../shell/dialogs.tsx';
 import { RoleChoice } from '../shell/RoleChoice.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
-import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Badge, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 type Member = output<typeof accountApi.routes.listMembers.answer>['members'][number];
@@ -39,8 +39,8 @@ export function Members() {
               const isInReach = mayWrite && isWithin(member.role, own);
               const label = member.address ?? member.name;
               return (
-                <Table.Tr key={member.user_id}>
-                  <Table.Td>
+                <tr key={member.user_id}>
+                  <td>
                     <Name>{member.name}</Name>
                     {isSelf && ' (you)'}
                     {member.address !== null && member.address !== member.name && (
@@ -48,14 +48,14 @@ export function Members() {
                         <Name>{member.address}</Name>
                       </Text>
                     )}
-                  </Table.Td>
-                  <Table.Td>
-                    <Badge variant="default">{ROLE_NAMES[member.role]}</Badge>
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
+                    <Badge>{ROLE_NAMES[member.role]}</Badge>
+                  </td>
+                  <td>
                     <Moment at={member.joined_at} />
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
                     <Group gap="xs" wrap="nowrap">
                       {isInReach && (
                         <RowButton label={`Change role of ${label}`} onClick={() => setChanged(member)}>
@@ -71,8 +71,8 @@ export function Members() {
                         </RowButton>
                       )}
                     </Group>
-                  </Table.Td>
-                </Table.Tr>
+                  </td>
+                </tr>
               );
             })}
           </WideTable>
@@ -119,21 +119,21 @@ function Invitations({ organizationId, onInvite }: { organizationId: string; onI
           ) : (
             <WideTable label="Invitations" columns={['Address', 'Role', 'Invited by', 'Ends', 'Status', 'Actions']}>
               {invitations.map((invitation) => (
-                <Table.Tr key={invitation.invitation_id}>
-                  <Table.Td>
+                <tr key={invitation.invitation_id}>
+                  <td>
                     <Name>{invitation.address}</Name>
-                  </Table.Td>
-                  <Table.Td>
-                    <Badge variant="default">{ROLE_NAMES[invitation.role]}</Badge>
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
+                    <Badge>{ROLE_NAMES[invitation.role]}</Badge>
+                  </td>
+                  <td>
                     <Name>{nameOf(invitation.invited_by) ?? 'a former member'}</Name>
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
                     <Moment at={invitation.ends_at} />
-                  </Table.Td>
-                  <Table.Td>{STATUS_NAMES[invitation.status]}</Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>{STATUS_NAMES[invitation.status]}</td>
+                  <td>
                     {invitation.status === 'open' && (
                       <RowButton
                         label={`Withdraw the invitation of ${invitation.address}`}
@@ -142,8 +142,8 @@ function Invitations({ organizationId, onInvite }: { organizationId: string; onI
                         Withdraw
                       </RowButton>
                     )}
-                  </Table.Td>
-                </Table.Tr>
+                  </td>
+                </tr>
               ))}
             </WideTable>
           )

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, NativeSelect, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { REGIONS } from '@turnpike/config/region';
@@ -12,7 +12,7 @@ import { type Kind, kindOf, type Model, mediaUnitOf, modelsQuery } from '../mode
 import { Dialog } from '../shell/Dialog.tsx';
 import { PublicPage } from '../shell/PublicPage.tsx';
 import { Snippet } from '../shell/Snippet.tsx';
-import { Empty, Loaded, Name } from '../shell/states.tsx';
+import { Badge, Empty, Loaded, Name } from '../shell/states.tsx';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
 import { toExactUsd } from '../usd.ts';
 
@@ -138,22 +138,22 @@ function ModelList({ models, hosts }: { models: Model[]; hosts: RegionHosts }) {
           ]}
         >
           {found.map((model) => (
-            <Table.Tr key={model.id}>
-              <Table.Td>
+            <tr key={model.id}>
+              <td>
                 <Name>{model.name}</Name>
                 <Text size="sm" c="dimmed">
                   <Name>{model.id}</Name>
                 </Text>
-              </Table.Td>
-              <Table.Td>
-                <Badge variant="default">{model.is_ready ? 'Ready' : 'Not ready'}</Badge>
-              </Table.Td>
+              </td>
+              <td>
+                <Badge>{model.is_ready ? 'Ready' : 'Not ready'}</Badge>
+              </td>
               <Prices model={model} />
-              <Table.Td>{mediaUnitOf(model) ? '–' : COUNT.format(model.context_length)}</Table.Td>
-              <Table.Td>{mediaUnitOf(model) ? '–' : COUNT.format(model.max_output_length)}</Table.Td>
-              <Table.Td>{listCapabilities(model).join(', ')}</Table.Td>
-              <Table.Td>{model.quantization}</Table.Td>
-              <Table.Td>
+              <td>{mediaUnitOf(model) ? '–' : COUNT.format(model.context_length)}</td>
+              <td>{mediaUnitOf(model) ? '–' : COUNT.format(model.max_output_length)}</td>
+              <td>{listCapabilities(model).join(', ')}</td>
+              <td>{model.quantization}</td>
+              <td>
                 <Group gap="xs" wrap="nowrap">
                   <RowButton label={`Use it: ${model.name}`} onClick={() => setUsed(model)}>
                     Use it
@@ -168,8 +168,8 @@ function ModelList({ models, hosts }: { models: Model[]; hosts: RegionHosts }) {
                     Cost
                   </RowButton>
                 </Group>
-              </Table.Td>
-            </Table.Tr>
+              </td>
+            </tr>
           ))}
         </WideTable>
       )}
@@ -187,11 +187,10 @@ const perMillion = (price: string): string => `$${toExactUsd(parsePrice(price) *
 function Prices({ model }: { model: Model }) {
   const unit = mediaUnitOf(model);
   const { pricing, unit_price: price } = model;
-  if (unit !== undefined)
-    return <Table.Td colSpan={3}>{price == null ? 'No price yet' : `$${price} for one ${unit}`}</Table.Td>;
+  if (unit !== undefined) return <td colSpan={3}>{price == null ? 'No price yet' : `$${price} for one ${unit}`}</td>;
   return [pricing.prompt, pricing.input_cache_read, pricing.completion].map((each, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the cells of a row keep their order
-    <Table.Td key={index}>{perMillion(each)}</Table.Td>
+    <td key={index}>{perMillion(each)}</td>
   ));
 }
 

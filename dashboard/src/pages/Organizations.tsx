@@ -1,4 +1,4 @@
-import { Badge, Button, Table, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
@@ -9,7 +9,7 @@ import { organizationsQuery, routes } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
 import { NameDialog } from '../shell/dialogs.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
-import { Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Badge, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 /** The organizations of the user: the user opens, creates and renames them here. */
@@ -38,19 +38,19 @@ export function Organizations() {
           ) : (
             <WideTable label="Organizations" columns={['Name', 'Your role', 'Created', 'Actions']}>
               {organizations.map(({ organization_id: organizationId, name, role, created_at: at }) => (
-                <Table.Tr key={organizationId}>
-                  <Table.Td>
+                <tr key={organizationId}>
+                  <td>
                     <Link to={PAGES.workspaces} params={{ organizationId }} className="link">
                       <Name>{name}</Name>
                     </Link>
-                  </Table.Td>
-                  <Table.Td>
-                    <Badge variant="default">{ROLE_NAMES[role]}</Badge>
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
+                    <Badge>{ROLE_NAMES[role]}</Badge>
+                  </td>
+                  <td>
                     <Moment at={at} />
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
                     {hasRight(role, 'organization.write') && (
                       <RowButton
                         label={`Rename ${name}`}
@@ -59,8 +59,8 @@ export function Organizations() {
                         Rename
                       </RowButton>
                     )}
-                  </Table.Td>
-                </Table.Tr>
+                  </td>
+                </tr>
               ))}
             </WideTable>
           )

@@ -6,12 +6,23 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { type ReactNode, useEffect, useState } from 'react';
 import type * as z from 'zod/mini';
-import { creditQuery, spendRateQuery, useKeys } from '../console.ts';
+import { queryClient, type WorkspaceParams } from '../account.ts';
+import { beginReads, creditQuery, foundKeysQuery, type KeyChoice, spendRateQuery } from '../console.ts';
 import { CHAT_CALLS, LANGUAGES, type Language } from '../models/firstCall.ts';
 import { listChatModels, modelsQuery } from '../models/readModels.ts';
 import { Snippet } from '../shell/Snippet.tsx';
 import { Loaded, Page, Usd } from '../shell/states.tsx';
 import { useNewSecret, useWorkspace } from '../shell/workspace.tsx';
+
+/** Begins the reads of the page. */
+export const begin = (params: WorkspaceParams) =>
+  beginReads(params, (workspace) => {
+    void queryClient.prefetchQuery(creditQuery(workspace));
+    void queryClient.prefetchQuery(spendRateQuery(workspace));
+    if (!hasRight(workspace.role, 'keys.read')) return;
+    void queryClient.prefetchQuery(modelsQuery(workspace.consoleUrl));
+    void queryClient.prefetchQuery(foundKeysQuery(workspace, OFFERED_KEYS));
+  });
 
 /** A workspace at a glance: its first call, and its money. */
 export function Overview() {
@@ -113,13 +124,13 @@ const Amount = ({ nano }: { nano: bigint }) => (
 );
 
 /** The newest keys, which a first call offers. */
-const MOST_CHOICES = 100;
+const OFFERED_KEYS: KeyChoice = { states: ['active'], take: 100 };
 
 /** A first call of the API, with the secret of a key that was created just now, or a placeholder. */
 function FirstCall() {
   const workspace = useWorkspace();
   const { organizationId, workspaceId, baseUrl } = workspace;
-  const query = useKeys(workspace);
+  const query = useQuery(foundKeysQuery(workspace, OFFERED_KEYS));
   const models = useQuery(modelsQuery(workspace.consoleUrl));
   const [cheapest] = listChatModels(models.data ?? []);
   const [secret, setSecret] = useNewSecret();
@@ -134,8 +145,7 @@ function FirstCall() {
           First call
         </Title>
         <Loaded query={query}>
-          {(keys) => {
-            const active = keys.filter(({ status }) => status === 'active');
+          {({ keys: active }) => {
             const key = active.find(({ key_id: id }) => id === chosen) ?? active[0];
             if (!key)
               return (
@@ -152,7 +162,7 @@ function FirstCall() {
                   <NativeSelect
                     label="Key"
                     description={`Put its secret in place of sk-...${key.last_four}.`}
-                    data={active.slice(0, MOST_CHOICES).map(({ key_id: value, name, last_four: end }) => ({
+                    data={active.map(({ key_id: value, name, last_four: end }) => ({
                       value,
                       label: `${name} (sk-...${end})`,
                     }))}

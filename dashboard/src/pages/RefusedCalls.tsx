@@ -1,8 +1,9 @@
-import { Code, List, Stack, Text, Title } from '@mantine/core';
+import { List, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import type { ReactNode } from 'react';
 import { PublicPage } from '../shell/PublicPage.tsx';
+import { Code } from '../shell/states.tsx';
 
 /** The page behind the `doc_url` of a refused call: each reason by its word in the answer, and its remedy. */
 export function RefusedCalls() {
@@ -74,7 +75,7 @@ function Refusals({ title, children }: { title: string; children: ReactNode }) {
 function Refusal({ word, children }: { word: string; children: ReactNode }) {
   return (
     <List.Item>
-      <Code style={{ overflowWrap: 'anywhere' }}>{word}</Code>
+      <Code>{word}</Code>
       <Text>{children}</Text>
     </List.Item>
   );

@@ -1,15 +1,15 @@
-import { Button, Code, Group, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
+import { useKeyNames } from '../keys/useKeyNames.ts';
 import { Facts } from '../shell/Facts.tsx';
-import { Loaded, Moment, Name, Page, Part } from '../shell/states.tsx';
+import { Code, Loaded, Moment, Name, Page, Part } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-import { keyNamesQuery } from '../usage/readUsage.ts';
 import { nanoTextToUsd, toExactUsd } from '../usd.ts';
 
 const { routes } = usageConsoleApi;
@@ -66,8 +66,7 @@ export function Requests() {
 }
 
 function CallOf({ call }: { call: Call }) {
-  const workspace = useWorkspace();
-  const keyNames = useQuery(keyNamesQuery(workspace));
+  const keyNames = useKeyNames([call.key_id]);
   const seconds = (Date.parse(call.ended_at) - Date.parse(call.started_at)) / 1_000;
   return (
     <>
@@ -78,7 +77,7 @@ function CallOf({ call }: { call: Call }) {
             Status: `${STATUS_NAMES[call.status]}${call.reason === null ? '' : ` (${call.reason})`}`,
             Operation: `${call.operation}${call.is_stream ? ', streamed' : ''}`,
             Model: <Name>{call.canonical_model}</Name>,
-            Key: <Name>{keyNames.data?.get(call.key_id) ?? call.key_id}</Name>,
+            Key: <Name>{keyNames(call.key_id)}</Name>,
             Began: <Moment at={call.started_at} />,
             Took: `${COUNT.format(seconds)} s`,
             Recorded: <Moment at={call.recorded_at} />,
@@ -132,21 +131,21 @@ function Cost({ call }: { call: Call }) {
       {cost?.length === 0 && <Text>This call costs nothing.</Text>}
       <WideTable label="Cost" columns={['Item', 'Quantity', 'Price', 'Amount']}>
         {cost?.map((line) => (
-          <Table.Tr key={line.item}>
-            <Table.Td>{ITEM_NAMES[line.item]}</Table.Td>
-            <Table.Td>{line.quantity === null ? '' : COUNT.format(line.quantity)}</Table.Td>
-            <Table.Td>{toPrice(line)}</Table.Td>
-            <Table.Td>{nanoTextToUsd(line.amount_nano_usd)}</Table.Td>
-          </Table.Tr>
+          <tr key={line.item}>
+            <td>{ITEM_NAMES[line.item]}</td>
+            <td>{line.quantity === null ? '' : COUNT.format(line.quantity)}</td>
+            <td>{toPrice(line)}</td>
+            <td>{nanoTextToUsd(line.amount_nano_usd)}</td>
+          </tr>
         ))}
-        <Table.Tr>
-          <Table.Th scope="row" colSpan={3}>
+        <tr>
+          <th scope="row" colSpan={3}>
             Charge
-          </Table.Th>
-          <Table.Td>
+          </th>
+          <td>
             <b>${toExactUsd(BigInt(charge))}</b>
-          </Table.Td>
-        </Table.Tr>
+          </td>
+        </tr>
       </WideTable>
       <Text size="sm" c="dimmed">
         Prices are those of version {version}. While the call ran, ${toExactUsd(BigInt(hold))} were held for it.

@@ -1,10 +1,10 @@
-import { Badge, Button, Group, Paper, Stack, Table, Text, Title } from '@mantine/core';
+import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { providersQuery, routes, sessionsQuery, userQuery } from '../account.ts';
 import { Failure, useChange } from '../shell/change.tsx';
 import { Passkeys } from '../shell/Passkeys.tsx';
-import { Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { Badge, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 /** The sessions of the user, the passkeys, and the other ways to sign in. */
@@ -19,21 +19,21 @@ export function Sessions() {
         {({ sessions }) => (
           <WideTable label="Sessions" columns={['Browser', 'From', 'Began', 'Last seen', 'Ends', 'Actions']}>
             {sessions.map((session) => (
-              <Table.Tr key={session.session_id}>
-                <Table.Td title={session.browser}>{toBrowserName(session.browser)}</Table.Td>
-                <Table.Td>{session.address}</Table.Td>
-                <Table.Td>
+              <tr key={session.session_id}>
+                <td title={session.browser}>{toBrowserName(session.browser)}</td>
+                <td>{session.address}</td>
+                <td>
                   <Moment at={session.created_at} />
-                </Table.Td>
-                <Table.Td>
+                </td>
+                <td>
                   <Moment at={session.seen_at} />
-                </Table.Td>
-                <Table.Td>
+                </td>
+                <td>
                   <Moment at={session.ends_at} />
-                </Table.Td>
-                <Table.Td>
+                </td>
+                <td>
                   {session.is_current ? (
-                    <Badge variant="default">This session</Badge>
+                    <Badge>This session</Badge>
                   ) : (
                     <RowButton
                       label={`End the session of ${toBrowserName(session.browser)} from ${session.address}`}
@@ -43,8 +43,8 @@ export function Sessions() {
                       End
                     </RowButton>
                   )}
-                </Table.Td>
-              </Table.Tr>
+                </td>
+              </tr>
             ))}
           </WideTable>
         )}

@@ -1,15 +1,27 @@
-import { Button, Group, NativeSelect, Paper, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Paper, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
-import { useMemo, useState } from 'react';
+import { startTransition, useMemo, useState } from 'react';
+import * as z from 'zod/mini';
+import { queryClient, type WorkspaceParams } from '../account.ts';
 import { StackedBars } from '../charts/StackedBars.tsx';
+import { beginReads } from '../console.ts';
 import { toCsv } from '../csv.ts';
+import { useKeyNames } from '../keys/useKeyNames.ts';
 import { Empty, Failed, Loaded, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-import { type By, type Period, toDay, toPeriod, toPeriodBefore, type UsageSearch } from '../usage/period.ts';
-import { keyNamesQuery, usageQuery } from '../usage/readUsage.ts';
+import {
+  type By,
+  type Period,
+  toDay,
+  toPeriod,
+  toPeriodBefore,
+  type UsageSearch,
+  usageSearchSchema,
+} from '../usage/period.ts';
+import { usageQuery } from '../usage/readUsage.ts';
 import {
   type Measure,
   measure,
@@ -35,11 +47,22 @@ const MEASURES: Record<Measure, string> = { cost: 'Cost', tokens: 'Tokens', requ
 /** Rows that the table shows at a time. */
 const ROWS = 50;
 
+/** Begins the reads of the page. */
+export const begin = ({ search: given, ...params }: WorkspaceParams & { search: unknown }) =>
+  beginReads(params, (workspace) => {
+    const search = z.parse(usageSearchSchema, given);
+    const period = toPeriod(search, Date.now());
+    if (typeof period === 'string') return;
+    const { split = 'model', show = 'cost' } = search;
+    void queryClient.prefetchQuery(usageQuery(workspace, period, split, show));
+    void queryClient.prefetchQuery(usageQuery(workspace, toPeriodBefore(period), 'none', show));
+  });
+
 /** The usage of a workspace and its cost: a chart, and a table with the same numbers. */
 export function Usage() {
   const search = useSearch({ from: `/shell/workspace${PAGES.usage}` });
   const [openedAt] = useState(Date.now);
-  const period = toPeriod(search, openedAt);
+  const period = useMemo(() => toPeriod(search, openedAt), [search, openedAt]);
   return (
     <Page title="Usage">
       <Choices search={search} isWrong={typeof period === 'string'} />
@@ -124,7 +147,6 @@ function UsageOf({ period, search }: { period: Period; search: UsageSearch }) {
   const { split = 'model', show = 'cost' } = search;
   const query = useQuery(usageQuery(workspace, period, split, show));
   const before = useQuery(usageQuery(workspace, toPeriodBefore(period), 'none', show));
-  const keyNames = useQuery(keyNamesQuery(workspace, split !== 'model'));
   return (
     <Loaded query={query}>
       {(rows) => (
@@ -146,7 +168,6 @@ function UsageOf({ period, search }: { period: Period; search: UsageSearch }) {
               rows={rows}
               period={period}
               search={search}
-              keyNames={keyNames.data}
             />
           )}
         </>
@@ -220,37 +241,48 @@ function Split({
   rows,
   period,
   search: { split = 'model', show = 'cost' },
-  keyNames,
 }: {
   rows: UsageRow[];
   period: Period;
   search: UsageSearch;
-  keyNames: Map<string, string> | undefined;
 }) {
   const table = useMemo(() => sumUsage(rows, period, show), [rows, period, show]);
-  const nameOf = ({ model, keyId, others }: Series): string => {
-    if (others !== null) return `${others} others`;
-    return [model, keyId === null ? null : (keyNames?.get(keyId) ?? keyId)].filter((part) => part !== null).join(' · ');
-  };
-  const format = show === 'cost' ? formatUsd : formatCount;
+  const keyName = useKeyNames(table.series.flatMap(({ keyId }) => keyId ?? []));
+  const names = useMemo(
+    () => new Map(table.series.map((series) => [series, toName(series, keyName)])),
+    [table, keyName],
+  );
+  const labels = useMemo(() => table.starts.map((start) => toLabels(start, period.by)), [table, period.by]);
+  const stacks = useMemo(
+    () =>
+      [...names].map(([series, name]) => ({
+        id: `${series.model}\n${series.keyId}`,
+        name: <Name>{name}</Name>,
+        label: name,
+        values: series.sums.map((sums) => measure(sums, show)),
+        total: measure(series.total, show),
+      })),
+    [names, show],
+  );
   return (
     <>
       <StackedBars
         title={`${MEASURES[show]} by ${period.by} and ${SPLITS[split].toLowerCase()}`}
-        labels={table.starts.map((start) => toLabels(start, period.by))}
-        stacks={table.series.map((series) => ({
-          id: `${series.model}\n${series.keyId}`,
-          name: <Name>{nameOf(series)}</Name>,
-          label: nameOf(series),
-          values: series.sums.map((sums) => measure(sums, show)),
-          total: measure(series.total, show),
-        }))}
-        format={format}
-        formatTick={show === 'cost' ? (nano) => formatUsd(nano) : (count) => SHORT.format(count)}
+        labels={labels}
+        stacks={stacks}
+        format={show === 'cost' ? formatUsd : formatCount}
+        formatTick={show === 'cost' ? formatUsd : (count) => SHORT.format(count)}
       />
-      <UsageRows table={table} by={period.by} split={SPLITS[split]} nameOf={nameOf} />
+      <UsageRows table={table} by={period.by} split={SPLITS[split]} names={names} />
     </>
   );
+}
+
+type Names = Map<Series, string>;
+
+function toName({ model, keyId, others }: Series, keyName: (keyId: string) => string): string {
+  if (others !== null) return `${others} others`;
+  return [model, keyId === null ? null : keyName(keyId)].filter((part) => part !== null).join(' · ');
 }
 
 const UTC = { timeZone: 'UTC' } as const;
@@ -265,23 +297,14 @@ const toLabels = (start: number, by: By) =>
     : { short: HOUR_SHORT.format(start), long: HOUR_LONG.format(start) };
 
 /** The numbers of the chart, the latest hour or day first, with a file of them all. */
-function UsageRows({
-  table,
-  by,
-  split,
-  nameOf,
-}: {
-  table: UsageTable;
-  by: By;
-  split: string;
-  nameOf: (series: Series) => string;
-}) {
+function UsageRows({ table, by, split, names }: { table: UsageTable; by: By; split: string; names: Names }) {
   const [page, setPage] = useState(0);
-  const lines = listLines(table);
+  const lines = useMemo(() => listLines(table), [table]);
+  const turnTo = (next: number) => startTransition(() => setPage(next));
   const shown = lines.slice(page * ROWS, (page + 1) * ROWS);
   const save = () => {
     const first = toDay(table.starts[0] ?? 0);
-    saveCsv(`usage-${first}-${toDay(table.starts.at(-1) ?? 0)}.csv`, toUsageCsv(lines, split, nameOf));
+    saveCsv(`usage-${first}-${toDay(table.starts.at(-1) ?? 0)}.csv`, toUsageCsv(lines, split, names));
   };
   return (
     <Stack>
@@ -296,25 +319,25 @@ function UsageRows({
       </Group>
       <WideTable label="Usage" columns={[BYS[by], split, ...COLUMNS.map(({ name }) => name)]}>
         {shown.map(({ start, series, sums }) => (
-          <Table.Tr key={`${start} ${series.model} ${series.keyId}`}>
-            <Table.Td style={{ whiteSpace: 'nowrap' }}>{toLabels(start, by).long}</Table.Td>
-            <Table.Td>
-              <Name>{nameOf(series)}</Name>
-            </Table.Td>
+          <tr key={`${start} ${series.model} ${series.keyId}`}>
+            <td style={{ whiteSpace: 'nowrap' }}>{toLabels(start, by).long}</td>
+            <td>
+              <Name>{names.get(series) ?? ''}</Name>
+            </td>
             {COLUMNS.map(({ name, of, format }) => (
-              <Table.Td key={name} className="chart-value">
+              <td key={name} className="chart-value">
                 {format(of(sums))}
-              </Table.Td>
+              </td>
             ))}
-          </Table.Tr>
+          </tr>
         ))}
       </WideTable>
       {lines.length > ROWS && (
         <Group gap="xs" justify="flex-end">
-          <Button variant="default" disabled={page === 0} onClick={() => setPage(page - 1)}>
+          <Button variant="default" disabled={page === 0} onClick={() => turnTo(page - 1)}>
             Later
           </Button>
-          <Button variant="default" disabled={(page + 1) * ROWS >= lines.length} onClick={() => setPage(page + 1)}>
+          <Button variant="default" disabled={(page + 1) * ROWS >= lines.length} onClick={() => turnTo(page + 1)}>
             Earlier
           </Button>
         </Group>
@@ -348,12 +371,12 @@ const listLines = ({ starts, series }: UsageTable): Line[] =>
     )
     .sort((a, b) => b.start - a.start);
 
-const toUsageCsv = (lines: Line[], split: string, nameOf: (series: Series) => string): string =>
+const toUsageCsv = (lines: Line[], split: string, names: Names): string =>
   toCsv([
     ['Start (UTC)', split, 'Cost (USD)', ...COLUMNS.slice(1).map(({ name }) => name)],
     ...lines.map(({ start, series, sums }) => [
       new Date(start).toISOString(),
-      nameOf(series),
+      names.get(series) ?? '',
       { decimal: toExactUsd(sums.cost) },
       ...COLUMNS.slice(1).map(({ of }) => of(sums)),
     ]),

@@ -1,4 +1,4 @@
-import { Badge, Button, Code, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { REGIONS, type Region } from '@turnpike/config/region';
@@ -10,7 +10,7 @@ import * as z from 'zod/mini';
 import { organizationQuery, REGION_NAMES, routes, workspacesQuery } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
 import { FormDialog } from '../shell/dialogs.tsx';
-import { Loaded, Moment, Name, Page, Usd } from '../shell/states.tsx';
+import { Badge, Code, Loaded, Moment, Name, Page, Usd } from '../shell/states.tsx';
 import { toUsdField, usdField } from '../usd.ts';
 
 type Changed = z.output<typeof routes.changeWorkspace.answer>;
@@ -47,7 +47,7 @@ export function Workspaces() {
                       <Title order={2} size="h4">
                         {REGION_NAMES[name]}
                       </Title>
-                      <Badge variant="default">{name}</Badge>
+                      <Badge>{name}</Badge>
                     </Group>
                     {workspace ? (
                       <>

@@ -1,7 +1,7 @@
+import { PLAYGROUND_KEY_NAME } from '@turnpike/console-api/consoleApi';
 import { queryClient, type Workspace } from '../account.ts';
 import { makeApiKey } from '../apiKey.ts';
 import { callConsole, keyRoutes } from '../console.ts';
-import { PLAYGROUND_KEY_NAME } from '../keys/keyStates.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 /** A key with less time than this left is replaced before a call. */

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { useState } from 'react';
@@ -45,15 +45,15 @@ export function Passkeys() {
           ) : (
             <WideTable label="Passkeys" columns={['Name', 'Added', 'Last used', 'Actions']}>
               {passkeys.map((passkey) => (
-                <Table.Tr key={passkey.passkey_id}>
-                  <Table.Td>
+                <tr key={passkey.passkey_id}>
+                  <td>
                     <Name>{passkey.name}</Name>
-                  </Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>
                     <Moment at={passkey.created_at} />
-                  </Table.Td>
-                  <Table.Td>{passkey.used_at === null ? 'Not yet' : <Moment at={passkey.used_at} />}</Table.Td>
-                  <Table.Td>
+                  </td>
+                  <td>{passkey.used_at === null ? 'Not yet' : <Moment at={passkey.used_at} />}</td>
+                  <td>
                     <Group gap="xs" wrap="nowrap">
                       <RowButton label={`Rename the passkey ${passkey.name}`} onClick={() => setRenamed(passkey)}>
                         Rename
@@ -62,8 +62,8 @@ export function Passkeys() {
                         Remove
                       </RowButton>
                     </Group>
-                  </Table.Td>
-                </Table.Tr>
+                  </td>
+                </tr>
               ))}
             </WideTable>
           )

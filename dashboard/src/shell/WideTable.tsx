@@ -1,23 +1,25 @@
-import { Button, Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-/** A table that scrolls by itself where the window is narrow. `children` are its rows. */
+/**
+ * A table that scrolls by itself where the window is narrow. `children` are its rows. It has elements of its own, because components of
+ * Mantine for each cell would take most of the time of a long table.
+ */
 export function WideTable({ label, columns, children }: { label: string; columns: string[]; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls has to be reached by keyboard
     <section aria-label={label} tabIndex={0} style={{ overflowX: 'auto' }}>
-      <Table verticalSpacing="sm">
-        <Table.Thead>
-          <Table.Tr>
+      <table className="wide">
+        <thead>
+          <tr>
             {columns.map((column) => (
-              <Table.Th key={column} scope="col">
+              <th key={column} scope="col">
                 {column}
-              </Table.Th>
+              </th>
             ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>{children}</Table.Tbody>
-      </Table>
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
     </section>
   );
 }
@@ -35,8 +37,15 @@ export function RowButton({
   children: string;
 }) {
   return (
-    <Button size="xs" variant="default" aria-label={label} loading={loading} onClick={onClick}>
+    <button
+      type="button"
+      className="row-button mantine-focus-auto"
+      aria-label={label}
+      aria-busy={loading}
+      disabled={loading}
+      onClick={onClick}
+    >
       {children}
-    </Button>
+    </button>
   );
 }

@@ -2,6 +2,7 @@ import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantin
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Refused } from '@turnpike/console-api/callRoute';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { once } from '../once.ts';
 import { formatUsd } from '../usd.ts';
 
 /** A page: its title, for the window and as the heading that takes the focus, and its content. */
@@ -84,12 +85,12 @@ export const NoRight = ({ message }: { message: string }) => (
   </Alert>
 );
 
-const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const getMoment = once(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }));
 
 export function Moment({ at }: { at: string }) {
   return (
     <time dateTime={at} style={{ whiteSpace: 'nowrap' }}>
-      {MOMENT.format(new Date(at))}
+      {getMoment().format(new Date(at))}
     </time>
   );
 }
@@ -98,6 +99,11 @@ export function Moment({ at }: { at: string }) {
 export function Name({ children }: { children: string }) {
   return <bdi style={{ overflowWrap: 'anywhere' }}>{children}</bdi>;
 }
+
+/** A short state or role. */
+export const Badge = ({ children }: { children: ReactNode }) => <span className="badge">{children}</span>;
+
+export const Code = ({ children }: { children: ReactNode }) => <code className="code">{children}</code>;
 
 export const Usd = ({ nano }: { nano: bigint }) => <span style={{ whiteSpace: 'nowrap' }}>{formatUsd(nano)}</span>;
 

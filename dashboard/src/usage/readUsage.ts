@@ -1,6 +1,5 @@
 import { hashKey, queryOptions } from '@tanstack/react-query';
-import { keysConsoleApi, usageConsoleApi } from '@turnpike/console-api/consoleApi';
-import { hasRight } from '@turnpike/console-api/roles';
+import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
 import type { Workspace } from '../account.ts';
 import { callConsole } from '../console.ts';
 import { type Period, toDay, toHour } from './period.ts';
@@ -21,20 +20,3 @@ export function usageQuery(workspace: Workspace, { start, end, by }: Period, gro
     placeholderData: (rows, query) => (hashKey([query?.queryKey[2]]) === hashKey([range]) ? rows : undefined),
   });
 }
-
-/** The names of the workspace's keys by id. None where the role does not show keys. */
-export const keyNamesQuery = (workspace: Workspace, isWanted = true) =>
-  queryOptions({
-    queryKey: ['key names', workspace.workspaceId],
-    enabled: isWanted && hasRight(workspace.role, 'keys.read'),
-    async queryFn(): Promise<Map<string, string>> {
-      const names = new Map<string, string>();
-      let after: string | undefined;
-      do {
-        const page = await callConsole(workspace, keysConsoleApi.routes.listKeys, { params: { after } });
-        for (const { key_id, name, last_four } of page.keys) names.set(key_id, `${name} (sk-...${last_four})`);
-        after = page.next_after ?? undefined;
-      } while (after !== undefined);
-      return names;
-    },
-  });

@@ -2,6 +2,7 @@ import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
 import type { AccountRoute } from './accountApi.ts';
 import type { AnyConsoleRoute } from './consoleApi.ts';
+import { sendCall, takeEarly } from './earlyCalls.ts';
 
 /** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable` or `timed_out`. */
 export class Refused extends Error {
@@ -17,9 +18,6 @@ export class Refused extends Error {
     this.param = param;
   }
 }
-
-/** Longest wait for an answer, ms. A console host gives up on the service behind it before. */
-const TIMEOUT_MS = 12_000;
 
 const refusalSchema = z.object({ error: z.string(), message: z.string(), param: z.optional(z.string()) });
 
@@ -53,26 +51,26 @@ async function send<const R extends ApiRoute>(
   host?: ConsoleHost,
 ): Promise<z.output<R['answer']>> {
   const words = host ? WORDS.region : WORDS.account;
-  const response = await fetch((host?.url ?? '') + toAddress(route.path, params), {
+  const address = (host?.url ?? '') + toAddress(route.path, params);
+  const call = {
     method: route.method,
-    credentials: 'same-origin',
     headers: {
       ...(host?.token !== undefined && { authorization: `Bearer ${host.token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  }).catch((error: Error) => {
+  };
+  const early = body === undefined ? takeEarly(route.method, address) : undefined;
+  const { ok, status, content } = await (early ?? sendCall(address, call)).catch((error: Error) => {
     throw new Refused(0, error.name === 'TimeoutError' ? words.timedOut : words.unreachable);
   });
-  const content: unknown = await response.json().catch(() => undefined);
-  if (response.ok) {
+  if (ok) {
     const answer = z.safeParse(route.answer, content);
-    if (!answer.success) throw new Refused(response.status, words.unreadable);
+    if (!answer.success) throw new Refused(status, words.unreadable);
     return answer.data as z.output<R['answer']>;
   }
   const refusal = z.safeParse(refusalSchema, content);
-  throw new Refused(response.status, refusal.success ? refusal.data : words.unreadable);
+  throw new Refused(status, refusal.success ? refusal.data : words.unreadable);
 }
 
 /** Puts parameters into the path; those that it does not name become the query. */

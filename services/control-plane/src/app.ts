@@ -94,11 +94,9 @@ export function createApp(dependencies: AppDependencies): Express {
     res.redirect(303, target);
   });
   if (pages) {
-    const showPage = sendPage(
-      pages,
-      Object.values(regionHosts).map(({ console_url: url }) => url),
-    );
-    for (const path of Object.values(PAGES)) serve('GET', path.replaceAll('$', ':'), openGuard, showPage);
+    const consoleUrls = Object.values(regionHosts).map(({ console_url: url }) => url);
+    for (const path of Object.values(PAGES))
+      serve('GET', path.replaceAll('$', ':'), openGuard, sendPage(pages, path, consoleUrls));
     serve('GET', '/assets/:name', openGuard, sendAsset(pages));
   }
 

@@ -11,7 +11,9 @@ describe('the pages', () => {
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turnpike-pages-'));
     await mkdir(join(folder, 'assets'));
-    await writeFile(join(folder, 'index.html'), `<script nonce="${NONCE_PLACEHOLDER}" src="/assets/a-1.js"></script>`);
+    const html = `<head><script nonce="${NONCE_PLACEHOLDER}" src="/assets/a-1.js"></script></head>`;
+    await writeFile(join(folder, 'index.html'), html);
+    await writeFile(join(folder, 'files.json'), JSON.stringify({ [PAGES.usage]: ['assets/b-1.js', 'assets/b-1.css'] }));
     await writeFile(join(folder, 'assets/a-1.js'), 'start()');
     account = await startAccount({ pages: await readPages(folder) });
   });
@@ -24,7 +26,16 @@ describe('the pages', () => {
     expect(headers.get('cache-control')).toBe('no-cache');
     const policy = headers.get('content-security-policy') ?? '';
     const [, nonce] = /'nonce-([\w-]{22})'/.exec(policy) ?? [];
-    expect(body).toBe(`<script nonce="${nonce}" src="/assets/a-1.js"></script>`);
+    expect(body).toContain(`<script nonce="${nonce}" src="/assets/a-1.js"></script>`);
+    const files = [...body.matchAll(/<link rel="(\w+)" crossorigin href="([^"]+)">/g)].map(([, rel, file]) => [
+      rel,
+      file,
+    ]);
+    const ofUsage = [
+      ['modulepreload', '/assets/b-1.js'],
+      ['stylesheet', '/assets/b-1.css'],
+    ];
+    expect(files).toEqual(path === PAGES.usage ? ofUsage : []);
     expect(policy).toContain("default-src 'self'");
     expect(policy).toContain("; connect-src 'self' https://console.eu.example;");
     expect(policy).toContain("frame-ancestors 'none'");
