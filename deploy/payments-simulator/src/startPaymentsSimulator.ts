@@ -6,7 +6,7 @@ import { createAdminListener } from './admin/createAdminListener.ts';
 import { Api } from './api/api.ts';
 import { addEndpoint } from './api/events.ts';
 import { servePage } from './pages/pages.ts';
-import { expireDueSessions, invoiceSession } from './payments/checkout.ts';
+import { endSlowPayment, expireDueSessions, invoiceSession } from './payments/checkout.ts';
 import { succeedLater } from './payments/refunds.ts';
 import { Processor } from './state/processor.ts';
 import { verifyLater } from './tax/taxIds.ts';
@@ -73,8 +73,11 @@ function setEndpoint(processor: Processor, { url, secret }: { url: string; secre
 
 /** Goes on with what an earlier process with this state left undone. */
 function goOn(processor: Processor, sender: WebhookSender): void {
-  for (const { id, status, invoice_creation: creation } of processor.sessions.list())
-    if (status === 'complete' && creation?.enabled) processor.later(0, () => invoiceSession(processor, id));
+  for (const { id, status, payment_status: paid, invoice_creation: creation } of processor.sessions.list()) {
+    if (status !== 'complete') continue;
+    if (paid !== 'paid') processor.later(0, () => endSlowPayment(processor, id));
+    else if (creation?.enabled) processor.later(0, () => invoiceSession(processor, id));
+  }
   for (const { id, verification } of processor.taxIds.list())
     if (verification?.status === 'pending') verifyLater(processor, id);
   for (const { id, status } of processor.refunds.list()) if (status === 'pending') succeedLater(processor, id);

@@ -164,6 +164,42 @@ it('has the bank ask the cardholder, who approves or refuses', async () => {
   );
 });
 
+it.each([
+  ['succeed', 'async_payment_succeeded', 'paid', 3_075],
+  ['fail', 'async_payment_failed', 'unpaid', 0],
+] as const)(
+  'completes a session unpaid where the bank takes its time to %s',
+  async (slowPayments, event, paid, received) => {
+    await simulator.order('POST', 'config', { slowPayments, slowPaymentMs: 100 });
+    const opened = await open();
+    expect(await payAt(urlOf(opened))).toEqual({ location: new URL(`http://localhost:9/done?session=${opened.id}`) });
+    expect(await simulator.stripe.checkout.sessions.retrieve(opened.id, { expand: ['payment_intent'] })).toMatchObject({
+      status: 'complete',
+      payment_status: 'unpaid',
+      payment_intent: { status: 'processing', amount_received: 0 },
+    });
+    await until('the end', () => simulator.receiver.typesOf(opened.id).includes(`checkout.session.${event}`));
+    const { payment_status: status, payment_intent: intent } = await simulator.stripe.checkout.sessions.retrieve(
+      opened.id,
+      { expand: ['payment_intent'] },
+    );
+    expect([status, (intent as Stripe.PaymentIntent).amount_received]).toEqual([paid, received]);
+    if (paid === 'paid') expect((await simulator.untilInvoiced(opened.id)).invoice.total).toBe(3_075);
+    await simulator.order('POST', 'config', { slowPayments: 'none' });
+  },
+);
+
+it('has the bank ask anew when the total has changed meanwhile', async () => {
+  const opened = await open({ customer_update: { address: 'auto' } });
+  const post = (path: string, fields: Record<string, string>) =>
+    fetch(urlOf(opened) + path, { method: 'POST', redirect: 'manual', body: new URLSearchParams(fields) });
+  expect((await post('', { action: 'pay', card: '4000002500003155' })).headers.get('location')).toMatch(/\/bank$/);
+  await post('', { action: 'address', country: 'HU' });
+  expect((await post('/bank', { action: 'approve' })).status).toBe(400);
+  const { payment_status: status } = await simulator.stripe.checkout.sessions.retrieve(opened.id);
+  expect(status).toBe('unpaid');
+});
+
 it('lets a visitor go back, and expires the session in its time', async () => {
   const opened = await open();
   expect(await (await fetch(urlOf(opened))).text()).toContain('<a href="http://localhost:9/cancel">');

@@ -41,15 +41,17 @@ export async function serveCheckout(
     redirect(res, page);
     return;
   }
+  const success = (session.success_url ?? processor.origin).replaceAll('{CHECKOUT_SESSION_ID}', id);
   const outcome = act(processor, id, form);
   if (outcome === undefined) redirect(res, page);
+  else if (outcome === 'processing') redirect(res, success);
   else if (outcome.kind === 'asks') redirect(res, `${page}/bank`);
   else if (outcome.kind === 'declined')
     sendHtml(res, 402, showCheckout(processor, id, outcome.fault.message), session.success_url);
-  else redirect(res, (session.success_url ?? processor.origin).replaceAll('{CHECKOUT_SESSION_ID}', id));
+  else redirect(res, success);
 }
 
-function act(processor: Processor, id: string, form: URLSearchParams): Outcome | undefined {
+function act(processor: Processor, id: string, form: URLSearchParams): Outcome | 'processing' | undefined {
   const action = form.get('action');
   if (action === 'approve' || action === 'refuse') return answerBank(processor, id, action === 'approve');
   const card = findCard(form.get('card') ?? '');

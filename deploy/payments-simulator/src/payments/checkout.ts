@@ -6,7 +6,7 @@ import type { Card } from '../state/cards.ts';
 import { idOf } from '../state/idOf.ts';
 import type { Processor, SessionSecrets } from '../state/processor.ts';
 import { priceSale, sum, toBreakdown, toBuyer } from '../tax/priceSale.ts';
-import { addIntent, attemptIntent, checkAmount, failAuthentication, type Outcome } from './intents.ts';
+import { addIntent, attemptIntent, checkAmount, failIntent, type Outcome, processIntent } from './intents.ts';
 import { addInvoice, finalizeInvoice, type NewLine, priceInvoice, settleInvoice } from './invoices.ts';
 import { addPaymentMethod } from './paymentMethods.ts';
 
@@ -257,8 +257,8 @@ function toDetails(processor: Processor, session: Stripe.Checkout.Session): Stri
   };
 }
 
-/** Pays an open session with a card, as a visitor of the page does. */
-export function paySession(processor: Processor, id: string, card: Card): Outcome {
+/** Pays an open session with a card, as a visitor of the page does. `processing`: the bank takes its time. */
+export function paySession(processor: Processor, id: string, card: Card): Outcome | 'processing' {
   const session = priceSession(processor, requireOpen(processor, id).id);
   if (session.automatic_tax.status === 'requires_location_inputs')
     throw invalid('The page needs the country of the buyer to compute the tax.');
@@ -280,14 +280,17 @@ export function paySession(processor: Processor, id: string, card: Card): Outcom
         })
       : processor.paymentIntents.update(known.id, { amount });
   processor.sessions.update(id, { payment_intent: intent.id, customer_details: details });
+  processor.sessionSecrets.update(id, { taxedAs: toSessionBuyer(processor, session) });
   const { address, email, name } = details;
   const method = addPaymentMethod(processor, card, { address, email, name });
-  return conclude(
-    processor,
-    id,
-    attemptIntent(processor, intent.id, { paymentMethod: method.id, isOffSession: false }),
-    method.id,
-  );
+  if (processor.knobs.slowPayments !== 'none') {
+    processIntent(processor, intent.id, method.id);
+    completeSession(processor, id, 'unpaid');
+    processor.later(processor.knobs.slowPaymentMs, () => endSlowPayment(processor, id));
+    return 'processing';
+  }
+  const outcome = attemptIntent(processor, intent.id, { paymentMethod: method.id, isOffSession: false });
+  return conclude(processor, id, outcome, method.id);
 }
 
 /** Ends the bank's question about an open session. */
@@ -297,21 +300,28 @@ export function answerBank(processor: Processor, id: string, isApproved: boolean
   if (session.payment_intent === null || askedPaymentMethod === null)
     throw invalid('The bank asks nothing about this payment.');
   const intent = idOf(session.payment_intent);
+  if (processor.paymentIntents.get(intent).amount !== session.amount_total)
+    throw invalid('The total has changed since the bank was asked. Go back and pay again.');
   const outcome = isApproved
     ? attemptIntent(processor, intent, {
         paymentMethod: askedPaymentMethod,
         isOffSession: false,
         isAuthenticated: true,
       })
-    : failAuthentication(processor, intent);
+    : failIntent(processor, intent, 'payment_intent_authentication_failure');
   return conclude(processor, id, outcome, askedPaymentMethod);
 }
 
 function conclude(processor: Processor, id: string, outcome: Outcome, method: string): Outcome {
   processor.sessionSecrets.update(id, { askedPaymentMethod: outcome.kind === 'asks' ? method : null });
   if (outcome.kind !== 'paid') return outcome;
+  completeSession(processor, id, 'paid');
+  invoiceLater(processor, id);
+  return outcome;
+}
+
+function completeSession(processor: Processor, id: string, paymentStatus: 'paid' | 'unpaid'): void {
   const session = processor.sessions.get(id);
-  processor.sessionSecrets.update(id, { taxedAs: toSessionBuyer(processor, session) });
   const { address = null, name = null } = session.customer_details ?? {};
   const { customerUpdate } = processor.sessionSecrets.get(id);
   const values = {
@@ -320,18 +330,36 @@ function conclude(processor: Processor, id: string, outcome: Outcome, method: st
   };
   if (Object.keys(values).length > 0)
     processor.emit('customer.updated', processor.customers.update(customerOf(processor, session).id, values));
-  const complete = processor.sessions.update(id, { status: 'complete', payment_status: 'paid', url: null });
+  const complete = processor.sessions.update(id, { status: 'complete', payment_status: paymentStatus, url: null });
   processor.emit('checkout.session.completed', complete);
-  if (complete.invoice_creation?.enabled)
+}
+
+/** Ends a payment that was processing, as the knob says. */
+export function endSlowPayment(processor: Processor, id: string): void {
+  const { payment_intent: reference } = processor.sessions.get(id);
+  const intent = processor.paymentIntents.get(idOf(reference ?? ''));
+  if (intent.status !== 'processing') return;
+  if (processor.knobs.slowPayments === 'fail') {
+    failIntent(processor, intent.id, 'payment_intent_payment_attempt_failed');
+    processor.emit('checkout.session.async_payment_failed', processor.sessions.get(id));
+    return;
+  }
+  const paymentMethod = idOf(intent.payment_method ?? '');
+  attemptIntent(processor, intent.id, { paymentMethod, isOffSession: false, isAuthenticated: true });
+  processor.emit('checkout.session.async_payment_succeeded', processor.sessions.update(id, { payment_status: 'paid' }));
+  invoiceLater(processor, id);
+}
+
+function invoiceLater(processor: Processor, id: string): void {
+  if (processor.sessions.get(id).invoice_creation?.enabled)
     processor.later(processor.knobs.invoiceDelayMs, () => invoiceSession(processor, id));
-  return outcome;
 }
 
 /** Makes the paid invoice of a completed session, unless it has one. */
 export function invoiceSession(processor: Processor, id: string): void {
   const session = processor.sessions.get(id);
   const data = session.invoice_creation?.invoice_data;
-  if (session.invoice !== null || session.payment_intent === null || !data) return;
+  if (session.invoice !== null || session.payment_status !== 'paid' || session.payment_intent === null || !data) return;
   const customer = customerOf(processor, session);
   const draft = addInvoice(processor, {
     customer,

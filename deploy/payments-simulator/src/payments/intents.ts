@@ -96,6 +96,12 @@ export type Outcome =
   | { kind: 'declined'; fault: ApiFault }
   | { kind: 'asks'; intent: Stripe.PaymentIntent };
 
+/** Marks an intent whose bank takes its time. */
+export function processIntent(processor: Processor, id: string, paymentMethod: string): void {
+  const intent = processor.paymentIntents.update(id, { status: 'processing', payment_method: paymentMethod });
+  processor.emit('payment_intent.processing', intent);
+}
+
 /** Charges a card for an intent. */
 export function attemptIntent(processor: Processor, intentId: string, attempt: Attempt): Outcome {
   const { paymentMethod: methodId, isOffSession, isAuthenticated = false } = attempt;
@@ -131,15 +137,17 @@ export function attemptIntent(processor: Processor, intentId: string, attempt: A
   return succeed(processor, intent, method, attempt);
 }
 
-/** Ends an attempt whose cardholder did not convince the bank. */
-export function failAuthentication(processor: Processor, intentId: string): Outcome {
+const FAILURES = {
+  payment_intent_authentication_failure:
+    'We are unable to authenticate your payment method. Please choose a different payment method and try again.',
+  payment_intent_payment_attempt_failed: 'The payment failed.',
+};
+
+/** Ends an attempt that the bank refuses after a while: the cardholder did not convince it, or the payment failed. */
+export function failIntent(processor: Processor, intentId: string, code: keyof typeof FAILURES): Outcome {
   const intent = processor.paymentIntents.get(intentId);
   const method = processor.paymentMethods.get(idOf(intent.payment_method ?? ''));
-  return decline(processor, intent, method, {
-    code: 'payment_intent_authentication_failure',
-    message:
-      'We are unable to authenticate your payment method. Please choose a different payment method and try again.',
-  });
+  return decline(processor, intent, method, { code, message: FAILURES[code] });
 }
 
 function succeed(

@@ -8,6 +8,9 @@ export const knobsSchema = z.strictObject({
   invoiceDelayMs: ms.default(100),
   /** Time until the verdict about a tax id. */
   taxIdDelayMs: ms.default(200),
+  /** How payments on the page end that their bank takes time for. `none`: each ends at once. */
+  slowPayments: z.enum(['none', 'succeed', 'fail']).default('none'),
+  slowPaymentMs: ms.default(500),
   /** Time that a refund is pending. */
   refundDelayMs: ms.default(0),
   /** Time from an event to its first delivery. */
