@@ -3,7 +3,11 @@ import { applyObjects } from '@turnpike/cluster/deployScope';
 import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeCluster';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/paths';
+import { signingKeySchema } from '@turnpike/config/internalKeys';
 import { REGION_SERVICES } from '@turnpike/config/services';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createOperator } from '../../faults/stack/operator.ts';
@@ -21,6 +25,7 @@ const UNBOUNDED = 1_000_000;
 const AUTH_REPLICAS = 2;
 const AUTH_REPLICAS_WANTED = 5;
 const UNAUTHORIZED = /answered 401/;
+const TIMEOUT_MS = 15_000;
 
 export const opsDay: Cell = {
   name: 'ops-day',
@@ -101,6 +106,7 @@ async function rotateSecrets(
   { context, described }: { context: RegionContext; described: ClusterRegion },
 ): Promise<Rehearsal> {
   const before = await readEverySecret(REGION);
+  const accountBefore = await readSecret('global', 'turnpike-internal', 'INTERNAL_PUBLIC_KEYS');
   const looks: Record<string, () => Promise<void>> = {
     KEY_PEPPERS: async () => {
       const [newest = ''] = (await readSecret(REGION, 'auth', 'KEY_PEPPERS')).split(':');
@@ -139,6 +145,7 @@ async function rotateSecrets(
     'Keys of services': async () => {
       await checkChanged('turnpike-internal', 'INTERNAL_PUBLIC_KEYS');
       for (const name of ['operator', ...REGION_SERVICES]) await checkChanged(name, 'INTERNAL_SIGNING_KEY');
+      await checkAccountKeys(accountBefore);
       const refusal = await context.stack.operator.listEngines().then(
         () => 'an answer',
         (error: Error) => error.message,
@@ -146,6 +153,31 @@ async function rotateSecrets(
       check(UNAUTHORIZED.test(refusal), `who signs with the old key gets ${refusal}`);
     },
   };
+  /** The account layer verifies by the new keys of this region alone, and by the keys of before of all others. */
+  async function checkAccountKeys(keysBefore: string): Promise<void> {
+    const keys = (await readSecret('global', 'turnpike-internal', 'INTERNAL_PUBLIC_KEYS')).split(',');
+    const known = new Set(keysBefore.split(','));
+    const isOurs = (key: string): boolean => key.startsWith(`${REGION}/`);
+    const ours = keys.filter(isOurs);
+    check(ours.length > 0 && !ours.some((key) => known.has(key)), `the account layer has old keys of ${REGION}`);
+    const others = [...known].filter((key) => !isOurs(key));
+    check(
+      others.every((key) => keys.includes(key)),
+      'the account layer lost keys of another region',
+    );
+    const key = signingKeySchema.parse(await readSecret(REGION, 'operator', 'INTERNAL_SIGNING_KEY'));
+    const { internal_url: url } = (await readClusterFile()).services['control-plane'];
+    const operator = createClient(controlPlaneApi, {
+      url,
+      internalHeaders: createTokenIssuer({ key }),
+      timeoutMs: TIMEOUT_MS,
+    });
+    const answer = await operator.listDayTotals({ params: { workspace_id: 'none', after: '' } }).then(
+      () => 'an answer',
+      (error: Error) => error.message,
+    );
+    check(!UNAUTHORIZED.test(answer), `the account layer gives ${answer} to the new key of the operator`);
+  }
   async function checkChanged(name: string, key: string): Promise<void> {
     check((await readSecret(REGION, name, key)) !== before.get(`${name} ${key}`), `${key} of ${name} is as it was`);
   }
@@ -178,9 +210,11 @@ async function putSecretsBack(described: ClusterRegion): Promise<void> {
   await redis.connect();
   await redis.call('ACL', 'SETUSER', 'default', 'resetpass', `>${secrets.redisPassword}`);
   redis.disconnect();
-  await applyObjects(toSecretObjects(REGION, clusterSecrets));
+  for (const scope of [REGION, 'global'] as const) await applyObjects(toSecretObjects(scope, clusterSecrets));
   const workloads = await Promise.all(REGION_SERVICES.map((name) => getWorkload(REGION, name)));
   const names = workloads.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
   await kubectl(['rollout', 'restart', ...names, '-n', NAMESPACE]);
+  await kubectl(['rollout', 'restart', 'deployment/control-plane', '-n', namespaceOf('global')]);
   for (const name of REGION_SERVICES) await untilRolledOut(REGION, name);
+  await kubectl(['rollout', 'status', 'deployment/control-plane', '-n', namespaceOf('global'), '--timeout=180s']);
 }

@@ -1,6 +1,6 @@
 import { getJson } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/paths';
-import type { Region } from '@turnpike/config/region';
+import type { Region, Scope } from '@turnpike/config/region';
 import { z } from 'zod';
 
 const secretSchema = z.object({
@@ -9,9 +9,9 @@ const secretSchema = z.object({
 });
 const decode = (value = ''): string => Buffer.from(value, 'base64').toString();
 
-/** A value of a region's Secret as it stands now; empty where there is none. */
-export async function readSecret(region: Region, name: string, key: string): Promise<string> {
-  return decode(secretSchema.parse(await getJson(['get', 'secret', name, '-n', namespaceOf(region)])).data[key]);
+/** A value of a Secret of a region, or of the account layer, as it stands now; empty where there is none. */
+export async function readSecret(scope: Scope, name: string, key: string): Promise<string> {
+  return decode(secretSchema.parse(await getJson(['get', 'secret', name, '-n', namespaceOf(scope)])).data[key]);
 }
 
 /** All of them, by the name of a Secret and a key of it. */
