@@ -65,8 +65,8 @@ function toSums(owner: UsageOwner, question: UsageQuestion): Sql {
 }
 
 /**
- * Sums up the largest groups of days or of the range. What the sums of days over all calls have beside these is of the others, so that the
- * rows of the others are read for the comparison alone.
+ * Sums up the largest groups of days or of the range. The others have what the sums of days over all calls have beside these groups. Their
+ * rows are read for the comparison alone.
  */
 function toTopSums(
   owner: { workspaceId: string },
