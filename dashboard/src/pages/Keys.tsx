@@ -85,7 +85,7 @@ const KeyTable = memo(function KeyTable({ keys, onRevoke }: { keys: Key[]; onRev
               <Name>{key.name}</Name>
             </Link>
           </td>
-          <td>
+          <td style={{ whiteSpace: 'nowrap' }}>
             <Code>sk-...{key.last_four}</Code>
           </td>
           <td>
