@@ -1,11 +1,13 @@
 import { sendEarly } from '@turnpike/console-api/earlyCalls';
+import { PAGES } from '@turnpike/console-api/pages';
 
 /** Pages of an organization, and of a workspace of it. */
 const ORGANIZATION = /^\/organizations\/([\w-]+)\//;
 const WORKSPACE = /^\/organizations\/[\w-]+\/workspaces\/([\w-]+)/;
 
-/** Sends what each page of a signed-in user reads first, while the browser still loads the code that shows it. */
+/** Sends what a page reads first, while the browser still loads the code that shows it. */
 function begin(path: string): void {
+  if (path === PAGES.signIn) sendEarly('GET', '/account/sign-in/providers');
   const [, organizationId] = ORGANIZATION.exec(path) ?? [];
   const [, workspaceId] = WORKSPACE.exec(path) ?? [];
   if (organizationId === undefined) return;

@@ -1,6 +1,14 @@
 import { Text } from '@mantine/core';
-import { useElementSize } from '@mantine/hooks';
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  type RefObject,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { listTicks } from './ticks.ts';
 import './charts.css';
 
@@ -42,7 +50,8 @@ export function StackedBars({
   format: (value: bigint) => string;
   formatTick: (value: bigint) => string;
 }) {
-  const { ref, width } = useElementSize();
+  const ref = useRef<HTMLDivElement>(null);
+  const width = useWidth(ref);
   const [given, choose] = useState<number>();
   const count = labels.length;
   const chosen = given !== undefined && given < count ? given : undefined;
@@ -53,7 +62,6 @@ export function StackedBars({
   const ticks = useMemo(() => listTicks(sums.reduce((most, sum) => (sum > most ? sum : most), 0n)), [sums]);
   const plotWidth = Math.max(width - 2 * PADDING, count * LEAST_STEP);
   const step = plotWidth / count;
-  // The width is known a frame later.
   const paths = useMemo(() => (width === 0 ? [] : listPaths(stacks, ticks, step)), [width, stacks, ticks, step]);
   const shown = chosen ?? count - 1;
   const long = labels[shown]?.long ?? '';
@@ -97,6 +105,20 @@ export function StackedBars({
       </figcaption>
     </figure>
   );
+}
+
+/** Returns the width of an element, which is known before its first frame. It is 0 for a hidden element. */
+function useWidth(ref: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    setWidth(element.clientWidth);
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [ref]);
+  return width;
 }
 
 /** The part of the chart that takes the pointer and the keys. */

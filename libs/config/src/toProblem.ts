@@ -9,8 +9,12 @@ const EXPECTED: Record<string, string> = {
   object: 'an object',
 };
 
-/** `a, b or c`. */
-const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+/** Makes the formatter of `a, b or c` at its first use, because a browser takes some milliseconds for the first formatter of a page. */
+const getChoices = () => {
+  choices ??= new Intl.ListFormat('en-GB', { type: 'disjunction' });
+  return choices;
+};
+let choices: Intl.ListFormat | undefined;
 
 /** The units of values that have a length. */
 const UNITS: Record<string, string> = { string: 'characters', array: 'items' };
@@ -25,7 +29,7 @@ export function toProblem(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_type':
       return issue.input === undefined ? 'is required' : `must be ${EXPECTED[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
-      return `must be ${CHOICES.format(issue.values.map(String))}`;
+      return `must be ${getChoices().format(issue.values.map(String))}`;
     case 'invalid_format':
       return issue.format === 'url' ? 'must be an address with its scheme, as in http://host:8080' : undefined;
     case 'too_small':
