@@ -142,7 +142,7 @@ module.exports = {
     ...layers('services/control-plane/src', [
       ['.'],
       ['routes', 'pages'],
-      ['holds'],
+      ['holds', 'billing'],
       ['organizations'],
       ['identity'],
       ['mail'],

@@ -205,6 +205,26 @@ it('shows the wallet of a workspace with its transfers', async () => {
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('no such workspace')]);
 });
 
+it('lists top-ups, and settles none without a payment processor', async () => {
+  expect((await run('top-ups', 'list')).stdout).toContain('There are no top-ups.');
+  await account.db.$executeRaw`
+    INSERT INTO top_up (top_up_id, workspace_id, currency, net_cents, started_by, session_ends_at)
+    VALUES ('topup_1', ${workspaceId}, 'usd', 2550, ${userId}, now())`;
+  const aTopUp = {
+    top_up_id: 'topup_1',
+    workspace_id: workspaceId,
+    state: 'created',
+    net_cents: 2_550,
+    credit_usd: null,
+  };
+  expect((await read('top-ups', 'list')).top_ups).toEqual([expect.objectContaining(aTopUp)]);
+  expect((await read('top-ups', 'list', '--workspace', workspaceId)).top_ups).toHaveLength(1);
+  expect((await read('top-ups', 'list', '--workspace', 'ws_none')).top_ups).toEqual([]);
+  expect((await run('top-ups', 'list')).stdout).toMatch(/topup_1 .*created +25\.50 usd/);
+  const settled = await run('top-ups', 'settle', 'topup_1');
+  expect([settled.code, settled.stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
+});
+
 it('says what is wrong', async () => {
   const unknown = await run('organizations', 'show', 'org_none');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);

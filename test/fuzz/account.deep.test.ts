@@ -36,6 +36,7 @@ const FIELDS: Record<string, unknown> = {
   name: 'A name',
   role: 'developer',
   region: 'us',
+  net_cents: 1_000,
 };
 const CREDENTIALS: Record<string, unknown> = {
   addPasskey: { ...CREDENTIAL, response: { clientDataJSON: CLIENT_DATA, attestationObject: 'AAAA' } },

@@ -107,6 +107,7 @@ function toGlobalValues(secrets: ClusterSecrets): SecretValues {
       ...account['control-plane'],
       // Users sign in by mailed links. An issuer has one address, and no address is `localhost` to pods and to browsers alike.
       OIDC_PROVIDERS: '[]',
+      PAYMENT_PROCESSOR: 'null',
       SMTP_URL: 'smtp://mail-catcher:2525',
     },
   };

@@ -200,10 +200,16 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     home && entryOf(service).scope === 'global' ? Promise.resolve(home.services[service]) : launch(service),
   );
   // A workspace that was there before has keys, of which the router is told.
-  const seed = Promise.all([launched.auth, launched['usage-ledger'], launched['model-router']]).then(() =>
+  const seed = Promise.all([
+    launched.auth,
+    launched['usage-ledger'],
+    launched['model-router'],
+    launched['control-plane'],
+  ]).then(() =>
     seedWorkspace({
       auth: urls.auth,
       ledger: urls['usage-ledger'],
+      account: urls['control-plane'],
       apiKey: secrets.apiKey,
       operatorKey: secrets.internalKeys.operator ?? '',
     }),

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { signingKeySchema } from '@turnpike/config/internalKeys';
 import { authApi } from '@turnpike/internal-api/auth';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createClient, InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
@@ -19,16 +21,18 @@ export const SEEDED_CREDIT_USD = '25';
 export interface SeedOptions {
   auth: ServiceUrls;
   ledger: ServiceUrls;
+  /** Gets a rate of euros. Absent: euros are not taken. */
+  account?: ServiceUrls;
   apiKey: string;
   /** The key that signs the operator's calls. */
   operatorKey: string;
 }
 
 /**
- * Gives the stack an organization's workspace with credit, and the key, through the services' own interfaces.
+ * Gives the stack an organization's workspace with credit, the key, and a rate of euros, through the services' own interfaces.
  * Done again it changes nothing: a credit id is applied once, and a key is known by its hash.
  */
-export async function seedWorkspace({ auth, ledger, apiKey, operatorKey }: SeedOptions): Promise<void> {
+export async function seedWorkspace({ auth, ledger, account, apiKey, operatorKey }: SeedOptions): Promise<void> {
   const key = signingKeySchema.parse(operatorKey);
   const reached = { internalHeaders: createTokenIssuer({ key }), timeoutMs: TIMEOUT_MS };
   const authService = createClient(authApi, { url: auth.internalUrl, ...reached });
@@ -63,7 +67,22 @@ export async function seedWorkspace({ auth, ledger, apiKey, operatorKey }: SeedO
         },
       })
       .catch(acceptKnown);
-  await Promise.all([makeKey(), giveCredit()]);
+  const addRate = async ({ internalUrl: url }: ServiceUrls) => {
+    await createClient(controlPlaneApi, { url, ...reached }).importRates({ body: toStandInRate(new Date()) });
+  };
+  await Promise.all([makeKey(), giveCredit(), account && addRate(account)]);
+}
+
+/** A rate of euros for this month, so that they can be paid without a network. No bank has published it. */
+function toStandInRate(now: Date) {
+  const value = '1.1000';
+  const lastMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1));
+  return {
+    series: 'stand-in of the local stack',
+    sha256: createHash('sha256').update(value).digest('hex'),
+    observations: [{ period: lastMonth.toISOString().slice(0, 7), value }],
+    is_confirmed: true,
+  };
 }
 
 /** Ignores the conflict of a thing that is there already. */

@@ -5,7 +5,7 @@ import type { Manifest } from './networkPolicies.ts';
 const OWN_SECRETS: Record<string, string[]> = {
   auth: ['KEY_PEPPERS'],
   'model-router': ['CACHE_SALT_KEYS'],
-  'control-plane': ['OIDC_PROVIDERS', 'SMTP_URL'],
+  'control-plane': ['OIDC_PROVIDERS', 'PAYMENT_PROCESSOR', 'SMTP_URL'],
   'media-jobs': ['OBJECT_STORE_ACCESS_KEY_ID', 'OBJECT_STORE_SECRET_ACCESS_KEY'],
 };
 

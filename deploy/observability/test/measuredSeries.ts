@@ -7,6 +7,7 @@ import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { compareWorkspaces } from '../../../services/auth/src/feed/compareWorkspaces.ts';
+import { observeTopUps } from '../../../services/control-plane/src/billing/observeTopUps.ts';
 import { Provider } from '../../../services/control-plane/src/identity/providers.ts';
 import { watchProviders } from '../../../services/control-plane/src/identity/watchProviders.ts';
 import { observeMails } from '../../../services/control-plane/src/mail/observeMails.ts';
@@ -139,6 +140,7 @@ function measureInference(meter: Meter): void {
 
 async function measureAccount(meter: Meter) {
   observeMails(meter, { query: async <Row>() => [{ value: 1 }] as Row[] })('sent');
+  observeTopUps(meter, { query: async <Row>() => [{ value: 1 }] as Row[] });
   observeRates(meter, { query: async <Row>() => [{ count: 1 }] as Row[] });
   const away = { id: 'a-provider', name: '', issuer: 'http://localhost:1', client_id: 'a', client_secret: 'b' };
   const watching = watchProviders([new Provider(away)], { meter, log });

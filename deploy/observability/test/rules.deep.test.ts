@@ -248,6 +248,16 @@ const CASES: Case[] = [
     says: 'The current month has no euro rate',
   },
   {
+    alert: 'TopUpWithoutInvoice',
+    series: { [at('turnpike_top_up_uninvoiced_seconds')]: stays(4_200) },
+    says: 'A payment has had no invoice for 1h 10m 0s',
+  },
+  {
+    alert: 'PaymentEventsWait',
+    series: { [at('turnpike_payment_event_oldest_seconds')]: stays(1_200) },
+    says: 'A webhook of the payment processor has waited for 20m 0s',
+  },
+  {
     alert: 'ConsoleFlooded',
     series: { [at('turnpike_faults_total', 'too_many_requests')]: grows(600) },
     says: 'The console host refuses 10 requests a second',

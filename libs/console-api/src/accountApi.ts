@@ -123,6 +123,28 @@ const workspaceSchema = z.object({
   monthly_cap_nano_usd: z.nullable(nanoUsd),
   created_at: instant,
 });
+const currency = z.enum(['usd', 'eur']);
+const cents = z.int();
+/** Dollars per euro with four decimals. */
+const usdPerEur = z.nullable(z.string());
+const topUpSchema = z.object({
+  top_up_id: z.string(),
+  workspace_id: z.string(),
+  /** `open`: the Checkout page waits. `processing`: the money is on its way. `paid`: credited; the invoice follows. */
+  state: z.enum(['created', 'open', 'processing', 'paid', 'invoiced', 'declined', 'expired']),
+  currency,
+  /** The amount without tax, which becomes credit. */
+  net_cents: cents,
+  /** Null until it is paid, as the fields below. */
+  tax_cents: z.nullable(cents),
+  nano_usd: z.nullable(nanoUsd),
+  /** The month of the rate, and the rate. Null for dollars too. */
+  rate_month: z.nullable(z.string()),
+  usd_per_eur: usdPerEur,
+  invoice_number: z.nullable(z.string()),
+  created_at: instant,
+  charged_at: z.nullable(instant),
+});
 const UNKNOWN_WORKSPACE = {
   unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
 };
@@ -550,6 +572,61 @@ export const accountApi = defineRoutes({
     params: z.object({ ...inOrganization, workspace_id: idSchema }),
     status: 201,
     answer: z.object({ token: z.string(), region, ends_at: instant }),
+    faults: UNKNOWN_WORKSPACE,
+  },
+  getBilling: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/billing',
+    promise:
+      'Says in which currency a workspace is paid for, and what one payment may be, without tax. Each currency has amounts of its own.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
+    answer: z.object({
+      currency,
+      preset_cents: z.array(cents),
+      minimum_cents: cents,
+      maximum_cents: cents,
+      /** Whether a payment can be started now. */
+      is_open: z.boolean(),
+      usd_per_eur: usdPerEur,
+      rate_month: z.nullable(z.string()),
+    }),
+    faults: UNKNOWN_WORKSPACE,
+  },
+  startTopUp: {
+    access: { of: 'member', right: 'billing.write', recent: true },
+    method: 'POST',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/top-ups',
+    promise:
+      'Makes a Checkout page for a payment into the wallet of a workspace. Tax comes on top, and the amount without it becomes credit once it is paid.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
+    body: z.strictObject({ net_cents: z.int().check(z.positive()) }),
+    status: 201,
+    answer: z.object({ top_up: topUpSchema, checkout_url: z.string() }),
+    faults: {
+      ...UNKNOWN_WORKSPACE,
+      billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
+      amount_out_of_range: { status: 400, message: 'The amount must be from {minimum} to {maximum} {currency}.' },
+      euro_rate_missing: {
+        status: 503,
+        message: 'There is no euro rate for this month yet, so nothing was charged. Try again later.',
+      },
+      organization_on_hold: { status: 409, message: 'The organization is on hold, so nothing can be paid in.' },
+      too_many_top_ups: { status: 429, message: 'There are {most} open payments. Pay one, or wait until they expire.' },
+      payments_away: {
+        status: 502,
+        message: 'The payment processor does not answer, so nothing was charged. Try again later.',
+      },
+    },
+  },
+  listTopUps: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/top-ups',
+    promise:
+      'Lists the payments into the wallet of a workspace, the newest first, 100 at a time. `before` is the last id of the page before.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema, before: z.optional(idSchema) }),
+    answer: z.object({ top_ups: z.array(topUpSchema), next: z.nullable(z.string()) }),
     faults: UNKNOWN_WORKSPACE,
   },
   listAudit: {

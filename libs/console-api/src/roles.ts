@@ -13,6 +13,10 @@ export const RIGHTS = {
   'workspaces.write': ['owner'],
   /** Renames a workspace, and sets its monthly cap. */
   'workspaces.change': ['owner', 'admin'],
+  /** Reads top-ups and the amounts that are offered. */
+  'billing.read': ['owner', 'admin', 'billing_viewer'],
+  /** Pays. */
+  'billing.write': ['owner', 'admin'],
   'audit.read': ['owner', 'admin'],
   /** Reads API keys, by name and last four characters. */
   'keys.read': ['owner', 'admin', 'developer'],

@@ -127,6 +127,21 @@ const rateSchema = z.object({
   imported_at: z.string(),
 });
 
+const topUpSchema = z.object({
+  top_up_id: z.string(),
+  workspace_id: z.string(),
+  state: z.string(),
+  currency: z.enum(['usd', 'eur']),
+  net_cents: z.number().int(),
+  tax_cents: z.number().int().nullable(),
+  nano_usd: nanoUsdSchema.nullable(),
+  rate_month: z.string().nullable(),
+  usd_per_eur: z.string().nullable(),
+  invoice_number: z.string().nullable(),
+  created_at: z.string(),
+  charged_at: z.string().nullable(),
+});
+
 const ofOrganization = z.object({ organization_id: anyId });
 const NO_WORKSPACE = {
   workspace_not_found: { status: 404, message: 'The account layer has no such workspace.' },
@@ -228,6 +243,27 @@ export const controlPlaneApi = defineApi('control-plane', {
     params: z.object({ workspace_id: anyId, after: afterId }),
     answer: z.object({ transfers: z.array(transferSchema), next_after: nextAfter }),
     faults: NO_WORKSPACE,
+  },
+  listTopUps: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/top-ups',
+    promise: 'payments into the wallets of all workspaces or of one, in any state, 500 a page, by their ids',
+    params: z.object({ after: afterId, workspace_id: anyId.optional() }),
+    answer: z.object({ top_ups: z.array(topUpSchema), next_after: nextAfter }),
+  },
+  settleTopUp: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/top-ups/:top_up_id/settle',
+    promise: 'asks the payment processor for a payment, and credits it if it is there and was not credited yet',
+    params: z.object({ top_up_id: anyId }),
+    answer: topUpSchema,
+    faults: {
+      top_up_not_found: { status: 404, message: 'There is no such top-up.' },
+      billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
+      payments_away: { status: 503, message: 'The payment processor does not answer. Nothing was changed.' },
+    },
   },
   listRates: {
     callers: ['operator'],

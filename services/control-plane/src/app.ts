@@ -24,9 +24,14 @@ import express, {
   type Response,
 } from 'express';
 import type { Origin } from './audit/audit.ts';
+import { createWebhookGuard, takeWebhook, WEBHOOK_FAULTS, WEBHOOK_PATH } from './billing/paymentEvents.ts';
+import type { Payments } from './billing/paymentProcessor.ts';
+import { returnFromCheckout } from './billing/returnFromCheckout.ts';
+import { CHECKOUT_RETURN_PATH } from './billing/topUps.ts';
 import type { Db } from './database/openDatabase.ts';
 import { putDayTotals } from './day-totals/dayTotals.ts';
 import { readPage } from './feed/feed.ts';
+import { findSession } from './identity/sessions.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
 import { readDigest } from './organizations/readDigest.ts';
 import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
@@ -93,6 +98,12 @@ export function createApp(dependencies: AppDependencies): Express {
     const target = await endSignIn(dependencies, req, res);
     res.redirect(303, target);
   });
+  serve('GET', CHECKOUT_RETURN_PATH, openGuard, async (req, res) => {
+    const session = await findSession(dependencies.db, readCookie(req, SESSION_COOKIE) ?? '');
+    const asked = { topUpId: String(req.query.top_up), userId: session?.userId ?? '' };
+    res.redirect(303, session ? await returnFromCheckout(dependencies, asked) : '/');
+  });
+  serve('POST', WEBHOOK_PATH, createWebhookGuard(dependencies.payments), takeWebhook(dependencies));
   if (pages) {
     const consoleUrls = Object.values(regionHosts).map(({ console_url: url }) => url);
     for (const path of Object.values(PAGES))
@@ -102,7 +113,7 @@ export function createApp(dependencies: AppDependencies): Express {
 
   const notFound = flat(404, 'not_found', { message: 'There is nothing at this path.' });
   app.use((_req, res) => sendWireError(res, notFound));
-  const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE } });
+  const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE, webhooks: OF_WEBHOOKS } });
   const onError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
     const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
     metrics.faulted({ route: routeOf(res), fault });
@@ -117,6 +128,9 @@ export function createApp(dependencies: AppDependencies): Express {
 const METHODS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
 /** The refusals that any route may answer with, as those of one more route. */
 const ANY_ROUTE: AccountRoute = { ...accountApi.routes.health, faults: REFUSALS };
+
+/** The refusals of webhooks, as those of one more route. */
+const OF_WEBHOOKS: AccountRoute = { ...accountApi.routes.health, faults: WEBHOOK_FAULTS };
 
 const originOf = (req: Request, res: Response): Origin => ({
   address: req.ip ?? '',
@@ -142,11 +156,13 @@ async function endSignIn(dependencies: AppDependencies, req: Request, res: Respo
 /** The routes for the regions and the operator. A service of a region reads the feed of that region alone, whatever it asks for. */
 export const listInternalRoutes = ({
   db,
+  payments,
   log,
   signingKey,
   internalGuard,
 }: {
   db: Db;
+  payments: Payments | undefined;
   log: Logger;
   signingKey: SigningKey;
   internalGuard: Guard;
@@ -154,7 +170,7 @@ export const listInternalRoutes = ({
   routes: serveApi(controlPlaneApi, {
     guard: internalGuard,
     handlers: {
-      ...createOperatorHandlers({ db, log }),
+      ...createOperatorHandlers({ db, payments, log }),
       async readFeed({ params: { after } }, res) {
         const region = regionSchema.parse(internalScopeOf(res));
         return { page: await readPage(db, { region, after }, signingKey) };

@@ -2,6 +2,7 @@ import { commonConfig } from '@turnpike/config/commonConfig';
 import { browserOriginSchema, databaseUrlSchema } from '@turnpike/config/sharedSettings';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { paymentProcessorSchema } from './billing/paymentProcessor.ts';
 import { providersSchema } from './identity/providers.ts';
 import { regionHostsSchema } from './organizations/regionHosts.ts';
 
@@ -26,6 +27,11 @@ export const configSchema = z.object({
    * Credit of the first workspace that a user makes, in nano-dollars. Unset: a workspace answers 402 until money is paid in.
    */
   WELCOME_CREDIT_NANO_USD: nonNegativeNanoUsdSchema.optional(),
+  /**
+   * The account at the payment processor, as JSON: `{"secret_key", "webhook_secrets": [], "api_url"?, "tax_code"?}`. `api_url` is a stand-in
+   * of the processor. Unset or null: nothing can be paid in, and a workspace without credit answers 402 `billing_not_provisioned`.
+   */
+  PAYMENT_PROCESSOR: paymentProcessorSchema.default(null),
   /** The sender of every mail: `Turnpike <no-reply@example.com>`. */
   MAIL_FROM: z.string().min(3),
   /** The folder of the built dashboard. Unset: no path answers with a page. */

@@ -4,6 +4,9 @@ import { sql } from '@turnpike/postgres/sql';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp, listInternalRoutes } from './app.ts';
+import { observeTopUps } from './billing/observeTopUps.ts';
+import { openPayments } from './billing/paymentProcessor.ts';
+import { SettleQueue } from './billing/settleQueue.ts';
 import { configSchema } from './config.ts';
 import { openDatabase } from './database/openDatabase.ts';
 import { removeOverdueCeremonies } from './identity/ceremonies.ts';
@@ -64,11 +67,17 @@ startService({
     });
     shutdown.defer('posting of ended days', () => posting.close());
     observeRates(meter, db);
+    const payments = config.PAYMENT_PROCESSOR ? openPayments(config.PAYMENT_PROCESSOR) : undefined;
+    const settleQueue = new SettleQueue({ db, boss, payments, log });
+    await settleQueue.start();
+    observeTopUps(meter, db);
 
     return {
       db,
       outbox,
       providers,
+      payments,
+      settleQueue,
       accountOrigin,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:

@@ -13,6 +13,8 @@ import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
+import { openPayments, type Payments } from '../src/billing/paymentProcessor.ts';
+import { SettleQueue } from '../src/billing/settleQueue.ts';
 import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
 import { watchProviders } from '../src/identity/watchProviders.ts';
@@ -51,6 +53,9 @@ export interface TestAccount {
   db: Db;
   url: string;
   mails: CaughtMail[];
+  /** The payment processor; undefined where the test has none. */
+  payments: Payments | undefined;
+  settleQueue: SettleQueue;
   openBrowser(): Browser;
   /** A browser in which a user with this address is signed in by a mailed link. */
   signIn(address: string): Promise<Browser & { userId: string }>;
@@ -71,6 +76,8 @@ export async function startAccount({
   telemetry = noTelemetry,
   refuseMail = () => undefined,
   checkMs = 60_000,
+  paymentProcessor,
+  followAfterSeconds = 3_600,
 }: {
   providers?: ProviderSettings[];
   pages?: Pages;
@@ -84,6 +91,9 @@ export async function startAccount({
   refuseMail?: (address: string) => number | undefined;
   /** Between two checks of the providers. */
   checkMs?: number;
+  paymentProcessor?: Parameters<typeof openPayments>[0];
+  /** Until the first look at a new top-up. */
+  followAfterSeconds?: number;
 } = {}): Promise<TestAccount> {
   const accountOrigin = port === 0 ? ACCOUNT_ORIGIN : `http://localhost:${port}`;
   const postgres = await openPostgres();
@@ -126,8 +136,13 @@ export async function startAccount({
   const knownProviders = providers.map((settings) => new Provider(settings));
   const watching = watchProviders(knownProviders, { meter: telemetry.meter, log, checkMs });
   const throttle = () => createThrottle({ ...limits, maxNames: 1_000 });
+  const payments = paymentProcessor && openPayments(paymentProcessor);
+  const settleQueue = new SettleQueue({ db, boss: queue.boss, payments, log, followAfterSeconds });
+  await settleQueue.start();
   const app = createApp({
     db,
+    payments,
+    settleQueue,
     outbox,
     providers: knownProviders,
     accountOrigin,
@@ -191,6 +206,8 @@ export async function startAccount({
     db,
     url,
     mails,
+    payments,
+    settleQueue,
     openBrowser,
     readToken,
     async follow(browser, url, provider) {

@@ -33,6 +33,7 @@ import { showUsage } from '../commands/showUsage.ts';
 import { showWallet } from '../commands/showWallet.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
 import { disableModel, enableModel } from '../commands/switchModel.ts';
+import { listTopUps, settleTopUp } from '../commands/topUps.ts';
 import { updateKey } from '../commands/updateKey.ts';
 import { addVerification, listVerifications, setVerification } from '../commands/verifications.ts';
 import type { Command } from './command.ts';
@@ -64,6 +65,8 @@ export const COMMANDS: Command[] = [
   listDayTotals,
   listEpochs,
   confirmEpoch,
+  listTopUps,
+  settleTopUp,
   showWallet,
   listRates,
   importRates,

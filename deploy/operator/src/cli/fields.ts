@@ -10,6 +10,7 @@ const idOf = (prefix: string) =>
 export const workspaceId = idOf('ws');
 export const organizationId = idOf('org');
 export const holdId = idOf('hold');
+export const topUpId = idOf('topup');
 export const verificationId = idOf('ver');
 export const userId = idOf('user');
 export const keyId = idOf('key');

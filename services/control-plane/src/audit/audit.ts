@@ -9,6 +9,9 @@ export interface Origin {
   requestId: string;
 }
 
+/** The sender of a change that no request asked for. */
+export const SYSTEM: Origin = { address: '', browser: '', requestId: '' };
+
 export interface AuditLine {
   organizationId?: string;
   /** The id of a user, or of the operator: `user_…`. */

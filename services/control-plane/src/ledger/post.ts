@@ -1,7 +1,7 @@
 import { sql } from '@turnpike/postgres/sql';
 import type { Tx } from '../database/openDatabase.ts';
 
-export type Unit = 'usd_cent' | 'eur_cent' | 'nano_usd';
+type Unit = 'usd_cent' | 'eur_cent' | 'nano_usd';
 
 /** A move of `amount` units to the debited account from the credited one. The chart of accounts stands in the check of the table. */
 export interface Transfer {
@@ -11,7 +11,7 @@ export interface Transfer {
   debit: string;
   credit: string;
   amount: bigint;
-  code: 'welcome';
+  code: 'welcome' | 'net' | 'vat' | 'credit';
 }
 
 export const walletOf = (workspaceId: string): string => `wallet:${workspaceId}`;

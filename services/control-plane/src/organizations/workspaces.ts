@@ -49,7 +49,7 @@ export const lockOrganization = (tx: Tx, organizationId: string) =>
   tx.$queryRaw(sql`SELECT 1 AS one FROM organization WHERE organization_id = ${organizationId} FOR NO KEY UPDATE`);
 
 /** Says whether an organization is on hold, which it is while one of its holds is open. */
-const isOnHold = async (db: Db | Tx, organizationId: string): Promise<boolean> =>
+export const isOnHold = async (db: Db | Tx, organizationId: string): Promise<boolean> =>
   (await db.accountHold.findFirst({ where: { organizationId, endedAt: null } })) !== null;
 
 /** Returns the status of a workspace for its region: a hold of the organization comes before the workspace's own status. */
@@ -82,6 +82,19 @@ export async function tellWorkspaces(tx: Tx, organizationId: string): Promise<vo
   // Sorted by region, so that two transactions wait for the feeds in one order.
   const byRegion = workspaces.toSorted((a, b) => (a.region < b.region ? -1 : 1));
   for (const workspace of byRegion) await tellWorkspace(tx, workspace);
+}
+
+/** Sets a workspace up for billing, and tells its region. Changes nothing of one that is. */
+export async function provisionWorkspace(
+  tx: Tx,
+  { organizationId, workspaceId }: { organizationId: string; workspaceId: string },
+): Promise<void> {
+  await lockOrganization(tx, organizationId);
+  const [workspace] = await tx.workspace.updateManyAndReturn({
+    where: { workspaceId, status: 'not_provisioned' },
+    data: { status: 'active', version: { increment: 1 } },
+  });
+  if (workspace) await tellWorkspace(tx, workspace);
 }
 
 /** The credit of the first workspace that a user makes, in whatever organization. Undefined: there is none. */

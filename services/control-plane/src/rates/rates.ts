@@ -1,9 +1,17 @@
 import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { Db } from '../database/openDatabase.ts';
-import { monthAfter, monthOf } from './months.ts';
+import type { Db, Tx } from '../database/openDatabase.ts';
+import { monthAfter, monthBefore, monthOf } from './months.ts';
 
+/** The dollars per euro of a UTC month, in units of 1e-4. */
+export interface Rate {
+  month: string;
+  rateE4: number;
+}
+
+/** Without a rate of its own, a month goes on with the one before up to this day. */
+const LAST_DAY_OF_GRACE = 5;
 /** A larger change against the month before has to be confirmed by the operator. */
 const MAX_CHANGE_PERCENT = 10;
 /** Rounds a decimal text half up to units of 1e-4. */
@@ -91,5 +99,28 @@ export async function listRates(db: Db) {
 }
 
 /** `10842` is `1.0842`. */
-const toRateText = (rateE4: number): string =>
+export const toRateText = (rateE4: number): string =>
   `${Math.floor(rateE4 / 10_000)}.${String(rateE4 % 10_000).padStart(4, '0')}`;
+
+/** Returns the rates of a month and of the month before, the newer first. */
+async function findRates(db: Pick<Tx, '$queryRaw'>, month: string): Promise<Rate[]> {
+  return db.$queryRaw<Rate[]>(sql`
+    SELECT month, rate_e4 AS "rateE4" FROM rate_month WHERE month IN (${month}, ${monthBefore(month)}) ORDER BY month DESC`);
+}
+
+/** Returns the rate at which euros are taken now: the month's, or up to its 5th day that of the month before. Undefined without either. */
+export async function findOfferedRate(db: Db, now: Date): Promise<Rate | undefined> {
+  const month = monthOf(now);
+  const [rate] = await findRates(db, month);
+  return rate && (rate.month === month || now.getUTCDate() <= LAST_DAY_OF_GRACE) ? rate : undefined;
+}
+
+/**
+ * Returns the rate of euros that were charged in a month. Falls back to the month before, because the money of a page that was offered is
+ * credited. Throws without either.
+ */
+export async function getChargedRate(tx: Tx, month: string): Promise<Rate> {
+  const [rate] = await findRates(tx, month);
+  if (!rate) throw new Error(`euros were charged in ${month}, and there is no rate for them`);
+  return rate;
+}

@@ -10,6 +10,7 @@ import type { z } from 'zod';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import { type BillingDependencies, getBilling, listTopUps, startTopUp } from '../billing/topUps.ts';
 import type { Db } from '../database/openDatabase.ts';
 import {
   addPasskey,
@@ -47,11 +48,10 @@ import {
 import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookies.ts';
 import type { MemberPrincipal, UserPrincipal } from './guards.ts';
 
-export interface HandlerDependencies {
+export interface HandlerDependencies extends BillingDependencies {
   db: Db;
   outbox: Outbox;
   providers: Provider[];
-  accountOrigin: string;
   regionHosts: RegionHosts;
   welcomeCredit: WelcomeCredit;
   /** The control plane's own key. */
@@ -237,6 +237,16 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       ),
     createConsoleToken: async ({ params: { workspace_id: workspaceId }, who: { userId, organizationId, role } }) =>
       createConsoleToken(db, { userId, organizationId, workspaceId, role }, signingKey),
+    getBilling: async ({ params: { workspace_id: workspaceId }, who: { organizationId } }) =>
+      getBilling(dependencies, { organizationId, workspaceId }),
+    startTopUp: async ({
+      params: { workspace_id: workspaceId },
+      body: { net_cents: netCents },
+      who: { organizationId, userId },
+      origin,
+    }) => startTopUp(dependencies, { organizationId, workspaceId, userId, netCents }, origin),
+    listTopUps: async ({ params: { workspace_id: workspaceId, before }, who: { organizationId } }) =>
+      listTopUps(db, { organizationId, workspaceId }, before),
     async listAudit({ params: { before }, who }) {
       const { lines, next } = await listAudit(db, who.organizationId, before);
       // Members see that it was the operator. The person behind is known to operators alone.

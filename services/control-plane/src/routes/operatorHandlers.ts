@@ -3,10 +3,14 @@ import { internalCallerOf } from '@turnpike/http-service/guard';
 import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import type { Origin } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import { type Payments, throwPaymentsAway } from '../billing/paymentProcessor.ts';
+import { settleTopUp } from '../billing/settleTopUp.ts';
+import { getTopUp, listAllTopUps } from '../billing/topUps.ts';
 import type { Db } from '../database/openDatabase.ts';
 import { confirmRegionEpoch, listDayTotals, listRegionEpochs } from '../day-totals/dayTotals.ts';
 import { endHold, listHolds, openHold } from '../holds/holds.ts';
@@ -19,7 +23,15 @@ import { importRates, listRates } from '../rates/rates.ts';
 type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed' | 'readFeedDigest' | 'putDayTotals'>;
 
 /** Shows the operator every organization, and changes its holds and verifications in the name of the person behind. */
-export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): OperatorHandlers {
+export function createOperatorHandlers({
+  db,
+  payments,
+  log,
+}: {
+  db: Db;
+  payments: Payments | undefined;
+  log: Logger;
+}): OperatorHandlers {
   const note = (res: Response, fields: object, what: string): void => toChangeLog(log, res).info(fields, what);
   /** Returns the id of an organization that there is. Throws `organization_not_found`. */
   const known = async (organizationId: string): Promise<string> =>
@@ -43,6 +55,13 @@ export function createOperatorHandlers({ db, log }: { db: Db; log: Logger }): Op
     getWallet: async ({ params: { workspace_id: workspaceId } }) => readWallet(db, workspaceId),
     listTransfers: async ({ params: { workspace_id: workspaceId, after } }) =>
       listTransfers(db, { workspaceId, after }),
+    listTopUps: async ({ params: { after, workspace_id: workspaceId } }) => listAllTopUps(db, { after, workspaceId }),
+    async settleTopUp({ params: { top_up_id: topUpId } }, res) {
+      if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+      const state = await settleTopUp({ db, payments }, topUpId).catch(throwPaymentsAway);
+      note(res, { topUpId, state }, 'top-up settled');
+      return getTopUp(db, topUpId);
+    },
     listRates: async () => ({ rates: await listRates(db) }),
     async importRates({ body: { is_confirmed: isConfirmed, ...file } }, res) {
       const imported = await importRates(db, { ...file, isConfirmed, by: internalCallerOf(res) });

@@ -1,0 +1,26 @@
+import { sql } from '@turnpike/postgres/sql';
+import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
+import type { Meter } from '@turnpike/telemetry/startTelemetry';
+import type { Db } from '../database/openDatabase.ts';
+
+/** Measures, at every scrape, what payments wait for. */
+export function observeTopUps(meter: Meter, db: Pick<Db, 'query'>): void {
+  const ask = async (statement: ReturnType<typeof sql<{ value: number }>>): Promise<number> => {
+    const [row] = await db.query(statement);
+    return row?.value ?? Number.NaN;
+  };
+  createAskedGauge(meter, {
+    name: 'turnpike_top_up_uninvoiced_seconds',
+    description: 'Time since the oldest payment that is credited and has no invoice.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(extract(epoch FROM now() - min(charged_at)), 0)::FLOAT AS value FROM top_up WHERE state = 'paid'`),
+  });
+  createAskedGauge(meter, {
+    name: 'turnpike_payment_event_oldest_seconds',
+    description: 'Age of the oldest webhook about a top-up that is not worked off.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(extract(epoch FROM now() - min(received_at)), 0)::FLOAT AS value FROM psp_event WHERE done_at IS NULL`),
+  });
+}

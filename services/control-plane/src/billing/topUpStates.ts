@@ -1,0 +1,20 @@
+/** The states of a top-up, each with the states that may follow it. */
+const TRANSITIONS = {
+  /** A row without a Checkout page. */
+  created: ['open', 'expired'],
+  /** The Checkout page waits for the customer. */
+  open: ['processing', 'paid', 'declined', 'expired'],
+  /** The customer is done, and the money is not there yet. */
+  processing: ['paid', 'declined'],
+  /** Charged and credited. The invoice follows some moments later. */
+  paid: ['invoiced'],
+  invoiced: [],
+  declined: [],
+  expired: [],
+} as const satisfies Record<string, readonly string[]>;
+export type TopUpState = keyof typeof TRANSITIONS;
+
+export const isFinal = (state: TopUpState): boolean => TRANSITIONS[state].length === 0;
+
+export const mayFollow = (from: TopUpState, to: TopUpState): boolean =>
+  (TRANSITIONS[from] as readonly TopUpState[]).includes(to);

@@ -1,0 +1,257 @@
+import type { Region } from '@turnpike/config/region';
+import { PAGES } from '@turnpike/console-api/pages';
+import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
+import { sql } from '@turnpike/postgres/sql';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type Stripe from 'stripe';
+import { type Origin, writeAudit } from '../audit/audit.ts';
+import type { Db } from '../database/openDatabase.ts';
+import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
+import { findOfferedRate, toRateText } from '../rates/rates.ts';
+import { AMOUNTS, CURRENCY_OF, type Currency } from './currencies.ts';
+import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
+import type { SettleQueue } from './settleQueue.ts';
+import type { TopUpState } from './topUpStates.ts';
+
+export interface BillingDependencies {
+  db: Db;
+  /** Undefined: nothing can be paid in. */
+  payments: Payments | undefined;
+  settleQueue: SettleQueue;
+  accountOrigin: string;
+}
+
+interface OfWorkspace {
+  organizationId: string;
+  workspaceId: string;
+}
+
+/** The path to which the Checkout page leads back. */
+export const CHECKOUT_RETURN_PATH = '/account/top-ups/return';
+
+const PAGE = 100;
+/** Checkout pages that wait for one organization: more would try out cards. */
+const MOST_OPEN = 10;
+const MINUTE_MS = 60_000;
+const CHECKOUT_MS = 60 * MINUTE_MS;
+/** The processor's shortest life of a page is 30 minutes. Its clock may differ from ours. */
+const SHORTEST_CHECKOUT_MS = 32 * MINUTE_MS;
+const RATE_OF_THE_MOMENT = 'Your credit is in US dollars. The rate is that of the month in which you pay.';
+
+/** Returns the region of a workspace. Throws `unknown_workspace` for one of another organization. */
+async function getRegion(db: Db, { organizationId, workspaceId }: OfWorkspace): Promise<Region> {
+  const workspace = await db.workspace.findUnique({ where: { workspaceId, organizationId } });
+  if (!workspace) throw new ApiError({ kind: 'unknown_workspace' });
+  return workspace.region as Region;
+}
+
+/** Returns the amounts that a workspace offers, and the rate of euros. */
+export async function getBilling({ db, payments }: BillingDependencies, where: OfWorkspace, now = new Date()) {
+  const currency = CURRENCY_OF[await getRegion(db, where)];
+  const rate = currency === 'eur' ? await findOfferedRate(db, now) : undefined;
+  const { presets, minimum, maximum } = AMOUNTS[currency];
+  return {
+    currency,
+    preset_cents: presets,
+    minimum_cents: minimum,
+    maximum_cents: maximum,
+    is_open: payments !== undefined && (currency === 'usd' || rate !== undefined),
+    usd_per_eur: rate ? toRateText(rate.rateE4) : null,
+    rate_month: rate?.month ?? null,
+  };
+}
+
+/**
+ * Makes a top-up and its Checkout page. Throws `billing_not_provisioned`, `amount_out_of_range`, `euro_rate_missing`,
+ * `organization_on_hold`, `too_many_top_ups` or `payments_away`; none of them leaves a page on which money could be paid.
+ */
+export async function startTopUp(
+  { db, payments, settleQueue, accountOrigin }: BillingDependencies,
+  { organizationId, workspaceId, userId, netCents }: OfWorkspace & { userId: string; netCents: number },
+  origin: Origin,
+  now = new Date(),
+) {
+  const currency = CURRENCY_OF[await getRegion(db, { organizationId, workspaceId })];
+  if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+  const { minimum, maximum } = AMOUNTS[currency];
+  if (netCents < minimum || netCents > maximum)
+    throw new ApiError({ kind: 'amount_out_of_range', minimum: toUnits(minimum), maximum: toUnits(maximum), currency });
+  if (currency === 'eur' && !(await findOfferedRate(db, now))) throw new ApiError({ kind: 'euro_rate_missing' });
+
+  const topUpId = `topup_${newUuidV7()}`;
+  const endsAt = toCheckoutEnd(now);
+  await db.$transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    if (await isOnHold(tx, organizationId)) throw new ApiError({ kind: 'organization_on_hold' });
+    const [open] = await tx.$queryRaw<{ count: number }[]>(sql`
+      SELECT count(*)::INTEGER AS count FROM top_up JOIN workspace USING (workspace_id)
+      WHERE organization_id = ${organizationId} AND state IN ('created', 'open') AND session_ends_at > ${now}`);
+    if (open && open.count >= MOST_OPEN) throw new ApiError({ kind: 'too_many_top_ups', most: String(MOST_OPEN) });
+    await tx.$executeRaw(
+      sql`INSERT INTO billing_account (organization_id) VALUES (${organizationId}) ON CONFLICT DO NOTHING`,
+    );
+    await tx.$executeRaw(sql`
+      INSERT INTO top_up (top_up_id, workspace_id, currency, net_cents, started_by, session_ends_at)
+      VALUES (${topUpId}, ${workspaceId}, ${currency}, ${netCents}, ${userId}, ${endsAt})`);
+    await writeAudit(tx, origin, {
+      ...{ organizationId, actor: userId, action: 'top_up.started', target: topUpId },
+      after: { currency, net_cents: netCents },
+    });
+    await settleQueue.follow(tx, topUpId);
+  });
+
+  const session = await openCheckout(
+    { db, payments, accountOrigin },
+    { topUpId, organizationId, currency, netCents, endsAt, now },
+  ).catch(throwPaymentsAway);
+  const stored = await db.execute(sql`
+    UPDATE top_up SET state = 'open', session_id = ${session.id} WHERE top_up_id = ${topUpId} AND state = 'created'`);
+  if (stored !== 1 || session.url === null) throw new ApiError({ kind: 'payments_away' });
+  return { top_up: await getTopUp(db, topUpId), checkout_url: session.url };
+}
+
+/** The page ends with the month whose rate it offers, where that leaves it half an hour. */
+function toCheckoutEnd(now: Date): Date {
+  const monthEnd = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+  const usual = now.getTime() + CHECKOUT_MS;
+  return new Date(monthEnd - now.getTime() >= SHORTEST_CHECKOUT_MS ? Math.min(usual, monthEnd) : usual);
+}
+
+interface NewCheckout {
+  topUpId: string;
+  organizationId: string;
+  currency: Currency;
+  netCents: number;
+  endsAt: Date;
+  now: Date;
+}
+
+async function openCheckout(
+  { db, payments, accountOrigin }: { db: Db; payments: Payments; accountOrigin: string },
+  { topUpId, organizationId, currency, netCents, endsAt, now }: NewCheckout,
+): Promise<Stripe.Checkout.Session> {
+  const { stripe, taxCode } = payments;
+  const metadata = { top_up_id: topUpId };
+  const returnUrl = `${accountOrigin}${CHECKOUT_RETURN_PATH}?top_up=${topUpId}`;
+  const isOverMonthEnd = endsAt.getUTCMonth() !== now.getUTCMonth() && currency === 'eur';
+  return stripe.checkout.sessions.create(
+    {
+      mode: 'payment',
+      customer: await getCustomer({ db, stripe }, organizationId),
+      customer_update: { address: 'auto', name: 'auto' },
+      client_reference_id: topUpId,
+      metadata,
+      allowed_payment_method_types: ['card'],
+      line_items: [
+        {
+          quantity: 1,
+          price_data: {
+            ...{ currency, unit_amount: netCents, tax_behavior: 'exclusive' },
+            product_data: { name: 'API credit', tax_code: taxCode },
+          },
+        },
+      ],
+      automatic_tax: { enabled: true },
+      adaptive_pricing: { enabled: false },
+      invoice_creation: { enabled: true, invoice_data: { metadata } },
+      payment_intent_data: { metadata, setup_future_usage: 'off_session' },
+      expires_at: Math.floor(endsAt.getTime() / 1_000),
+      ...(isOverMonthEnd && { custom_text: { submit: { message: RATE_OF_THE_MOMENT } } }),
+      ...{ success_url: returnUrl, cancel_url: returnUrl },
+    },
+    { idempotencyKey: `${topUpId}:checkout` },
+  );
+}
+
+/** Returns the organization's customer at the processor, and makes it once. Of callers at once, all use the stored one. */
+async function getCustomer({ db, stripe }: { db: Db; stripe: Stripe }, organizationId: string): Promise<string> {
+  const read = async () => {
+    const [row] = await db.query(sql<{ customer: string | null }>`
+      SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
+    return row?.customer ?? undefined;
+  };
+  const known = await read();
+  if (known !== undefined) return known;
+  const made = await stripe.customers.create(
+    { metadata: { organization_id: organizationId } },
+    { idempotencyKey: `${organizationId}:customer` },
+  );
+  await db.execute(sql`
+    UPDATE billing_account SET psp_customer = ${made.id} WHERE organization_id = ${organizationId} AND psp_customer IS NULL`);
+  return (await read()) ?? made.id;
+}
+
+interface TopUpRow {
+  topUpId: string;
+  workspaceId: string;
+  state: TopUpState;
+  currency: Currency;
+  netCents: bigint;
+  taxCents: bigint | null;
+  nanoUsd: bigint | null;
+  rateMonth: string | null;
+  rateE4: number | null;
+  invoiceNumber: string | null;
+  createdAt: Date;
+  chargedAt: Date | null;
+}
+
+const COLUMNS = sql`
+  top_up_id AS "topUpId", workspace_id AS "workspaceId", state, currency, net_cents AS "netCents", tax_cents AS "taxCents",
+  nano_usd AS "nanoUsd", rate_month AS "rateMonth", rate_e4 AS "rateE4", invoice_number AS "invoiceNumber",
+  top_up.created_at AS "createdAt", charged_at AS "chargedAt"`;
+
+const toBody = (row: TopUpRow) => ({
+  top_up_id: row.topUpId,
+  workspace_id: row.workspaceId,
+  state: row.state,
+  currency: row.currency,
+  net_cents: Number(row.netCents),
+  tax_cents: row.taxCents === null ? null : Number(row.taxCents),
+  nano_usd: row.nanoUsd === null ? null : String(row.nanoUsd),
+  rate_month: row.rateMonth,
+  usd_per_eur: row.rateE4 === null ? null : toRateText(row.rateE4),
+  invoice_number: row.invoiceNumber,
+  created_at: row.createdAt.toISOString(),
+  charged_at: row.chargedAt?.toISOString() ?? null,
+});
+
+/** Returns a top-up. Throws `top_up_not_found`. */
+export async function getTopUp(db: Db, topUpId: string) {
+  const [row] = await db.query(sql<TopUpRow>`SELECT ${COLUMNS} FROM top_up WHERE top_up_id = ${topUpId}`);
+  if (!row) throw new ApiError({ kind: 'top_up_not_found' });
+  return toBody(row);
+}
+
+/** Lists the top-ups of a workspace, the newest first, 100 a page. `next` is what to ask for as `before`, null on the last page. */
+export async function listTopUps(db: Db, where: OfWorkspace, before: string | undefined) {
+  await getRegion(db, where);
+  const rows = await db.query(sql<TopUpRow>`
+    SELECT ${COLUMNS} FROM top_up WHERE workspace_id = ${where.workspaceId} AND top_up_id < ${before ?? 'topup_~'}
+    ORDER BY top_up_id DESC LIMIT ${PAGE + 1}`);
+  const topUps = rows.slice(0, PAGE).map(toBody);
+  return { top_ups: topUps, next: rows.length > PAGE ? (topUps.at(-1)?.top_up_id ?? null) : null };
+}
+
+/** Lists the top-ups of all workspaces or of one by their ids, for the operator. */
+export async function listAllTopUps(
+  db: Db,
+  { after, workspaceId }: { after: string; workspaceId: string | undefined },
+) {
+  const rows = await db.query(sql<TopUpRow>`
+    SELECT ${COLUMNS} FROM top_up
+    WHERE top_up_id > ${after} AND (${workspaceId ?? null}::TEXT IS NULL OR workspace_id = ${workspaceId ?? null})
+    ORDER BY top_up_id LIMIT ${PAGE_SIZE}`);
+  return {
+    top_ups: rows.map(toBody),
+    next_after: rows.length < PAGE_SIZE ? null : (rows.at(-1)?.topUpId ?? null),
+  };
+}
+
+/** `500` is `5`, and `1250` is `12.50`. */
+const toUnits = (cents: number): string => (cents % 100 === 0 ? String(cents / 100) : (cents / 100).toFixed(2));
+
+/** The page of a workspace, to which the Checkout page leads back. */
+export const toWorkspacePage = ({ organizationId, workspaceId }: OfWorkspace): string =>
+  PAGES.overview.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId);

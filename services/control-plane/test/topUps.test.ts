@@ -1,0 +1,445 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { sql } from '@turnpike/postgres/sql';
+import { until } from '@turnpike/test-support/until';
+import fc from 'fast-check';
+import { WEBHOOK_PATH } from '../src/billing/paymentEvents.ts';
+import { settleTopUp } from '../src/billing/settleTopUp.ts';
+import { CHECKOUT_RETURN_PATH } from '../src/billing/topUps.ts';
+import { openHold } from '../src/holds/holds.ts';
+import { monthOf } from '../src/rates/months.ts';
+import { importRates } from '../src/rates/rates.ts';
+import { crashingDb, NEVER } from './crashAt.ts';
+import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
+import { startOperatorListener } from './startOperatorListener.ts';
+import { CARDS, startPayments, type TestPayments, WEBHOOK_SECRET } from './startPayments.ts';
+
+fc.configureGlobal({ seed: 20_261_128 });
+/** Changed by hand for a longer search. */
+const RUNS = 15;
+const BY = { address: '', browser: '', requestId: '' };
+
+let account: TestAccount;
+let payments: TestPayments;
+beforeAll(async () => {
+  payments = await startPayments();
+  account = await startAccount({ paymentProcessor: payments.settings });
+  await payments.sendTo(account.url);
+  await addRate(account, '1.0842');
+});
+afterAll(async () => {
+  await account.stop();
+  await payments.close();
+});
+beforeEach(async () => {
+  await payments.order('DELETE', 'faults');
+});
+
+/** Puts a rate in force for this month. */
+async function addRate({ db }: TestAccount, value: string): Promise<void> {
+  const lastMonth = monthOf(new Date(new Date().setUTCDate(0)));
+  const observations = [{ period: lastMonth, value }];
+  await importRates(db, { series: 'a test', sha256: 'a'.repeat(64), observations, isConfirmed: true, by: 'a test' });
+}
+
+interface Payer {
+  browser: Browser & { userId: string };
+  organizationId: string;
+  workspaceId: string;
+  path: string;
+}
+
+/** An owner of a workspace that has no credit. */
+async function aPayer(region: 'us' | 'eu', at = account): Promise<Payer> {
+  const browser = await at.signIn(`${randomUUID()}@example.com`);
+  await at.db.user.updateMany({ where: { userId: browser.userId }, data: { welcomedAt: new Date() } });
+  const { body } = await browser.post('/account/organizations', { name: 'Acme' });
+  const organizationId = body.organization_id;
+  const path = `/account/organizations/${organizationId}/workspaces`;
+  const workspaceId = (await browser.post(path, { region, name: 'Acme' })).body.workspace_id;
+  return { browser, organizationId, workspaceId, path: `${path}/${workspaceId}` };
+}
+
+async function start({ browser, path }: Payer, netCents = 2_500): Promise<{ id: string; url: string }> {
+  const { status, body } = await browser.post(`${path}/top-ups`, { net_cents: netCents });
+  expect([status, body.top_up?.state]).toEqual([201, 'open']);
+  return { id: body.top_up.top_up_id, url: body.checkout_url };
+}
+
+async function find({ browser, path }: Payer, id: string) {
+  const { body } = await browser.get(`${path}/top-ups`);
+  return body.top_ups.find((topUp: { top_up_id: string }) => topUp.top_up_id === id);
+}
+const untilState = (payer: Payer, id: string, state: string) =>
+  until(`a top-up that is ${state}`, async () => (await find(payer, id)).state === state);
+
+/** The credits that a region was told, by the top-up. */
+const readCredits = (id: string, at = account) =>
+  at.db.query(sql<{ nano: string; workspace: string }>`
+    SELECT body->>'nano_usd' AS nano, body->>'workspace_id' AS workspace FROM feed WHERE body->>'credit_id' = ${id}`);
+const readTransfers = (id: string) =>
+  account.db.query(sql<{ transfer: string }>`
+    SELECT unit || ' ' || debit || ' ' || credit || ' ' || amount AS transfer FROM transfer WHERE source = ${id} ORDER BY 1`);
+const loseWebhooks = () => payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+
+it('turns €25 with 23 % VAT into credit by the rate of the month, once, with one invoice', async () => {
+  const payer = await aPayer('eu');
+  expect((await payer.browser.get(`${payer.path}/billing`)).body).toEqual({
+    ...{ currency: 'eur', preset_cents: [1_000, 2_500, 5_000, 10_000], minimum_cents: 500, maximum_cents: 500_000 },
+    ...{ is_open: true, usd_per_eur: '1.0842', rate_month: monthOf(new Date()) },
+  });
+  const { id, url } = await start(payer);
+  expect(await find(payer, id)).toMatchObject({ state: 'open', net_cents: 2_500, nano_usd: null, tax_cents: null });
+  const { next } = await payments.pay(url, { country: 'IE' });
+  await untilState(payer, id, 'invoiced');
+  expect(await find(payer, id)).toMatchObject({
+    ...{ currency: 'eur', net_cents: 2_500, tax_cents: 575, nano_usd: '27105000000' },
+    ...{ rate_month: monthOf(new Date()), usd_per_eur: '1.0842', invoice_number: expect.stringMatching(/\d/) },
+  });
+  expect(await readCredits(id)).toEqual([{ nano: '27105000000', workspace: payer.workspaceId }]);
+  expect((await readTransfers(id)).map(({ transfer }) => transfer)).toEqual([
+    'eur_cent psp_clearing fx_bridge 2500',
+    'eur_cent psp_clearing vat_payable:IE 575',
+    `nano_usd fx_bridge wallet:${payer.workspaceId} 27105000000`,
+  ]);
+  const { body } = await payer.browser.get(`/account/organizations/${payer.organizationId}/workspaces`);
+  expect(body.workspaces[0].status).toBe('active');
+
+  const { pathname, search } = new URL(next);
+  const back = await payer.browser.get(pathname + search);
+  expect([back.status, back.headers.get('location')]).toEqual([
+    303,
+    `/organizations/${payer.organizationId}/workspaces/${payer.workspaceId}`,
+  ]);
+  const { body: audit } = await payer.browser.get(`/account/organizations/${payer.organizationId}/audit`);
+  const about = audit.lines.filter(({ target }: { target: string }) => target === id);
+  expect(about.map(({ action, actor }: { action: string; actor: string }) => [action, actor])).toEqual([
+    ['top_up.paid', 'system'],
+    ['top_up.started', payer.browser.userId],
+  ]);
+});
+
+it('takes dollars for a workspace in us, without a rate', async () => {
+  const payer = await aPayer('us');
+  expect((await payer.browser.get(`${payer.path}/billing`)).body).toMatchObject({ currency: 'usd', usd_per_eur: null });
+  const { id, url } = await start(payer, 1_234);
+  await payments.pay(url, { country: 'US' });
+  await untilState(payer, id, 'invoiced');
+  expect(await find(payer, id)).toMatchObject({ nano_usd: '12340000000', rate_month: null, usd_per_eur: null });
+});
+
+it('credits a payment once, however many settle it and however often its webhooks come', async () => {
+  await payments.order('POST', 'faults/webhooks', [
+    { fault: 'double' },
+    { fault: 'shuffle', delayMs: 300 },
+    { fault: 'reset_after', match: { everyNth: 2 } },
+  ] as never);
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url);
+  const settlers = Array.from({ length: 8 }, () =>
+    settleTopUp({ db: account.db, payments: account.payments as never }, id),
+  );
+  await Promise.all(settlers);
+  await untilState(payer, id, 'invoiced');
+  expect(await readCredits(id)).toHaveLength(1);
+  expect(await readTransfers(id)).toHaveLength(3);
+});
+
+it('credits by the nightly sweep where every webhook is lost, and credits none twice', async () => {
+  await loseWebhooks();
+  const payer = await aPayer('eu');
+  const [paid, unpaid] = [await start(payer), await start(payer)];
+  await payments.pay(paid.url);
+  await until('the sweep that finds the invoice', async () => {
+    expect(await account.settleQueue.sweep()).toBe(0);
+    return (await find(payer, paid.id)).state === 'invoiced';
+  });
+  await account.settleQueue.sweep();
+  expect(await readCredits(paid.id)).toHaveLength(1);
+  expect(await readCredits(unpaid.id)).toEqual([]);
+  expect((await find(payer, unpaid.id)).state).toBe('open');
+});
+
+it('credits by a job where every webhook is lost', async () => {
+  await loseWebhooks();
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url);
+  await until('the look at the top-up', async () => {
+    await account.db.$executeRaw`
+      UPDATE pgboss.job SET start_after = now() WHERE name = 'top_up_follow' AND state < 'active' AND data->>'top_up_id' = ${id}`;
+    return (await find(payer, id)).state === 'invoiced';
+  });
+  expect(await readCredits(id)).toHaveLength(1);
+});
+
+it('credits by the word of the operator', async () => {
+  await loseWebhooks();
+  const listener = await startOperatorListener(account.db, account.payments);
+  const internalHeaders = createTokenIssuer({ key: listener.region.keyOf('operator'), user: 'alice' });
+  const operator = createClient(controlPlaneApi, { url: listener.url, internalHeaders, timeoutMs: 30_000 });
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url);
+  for (let time = 0; time < 2; time += 1)
+    expect(await operator.settleTopUp({ params: { top_up_id: id } })).toMatchObject({ nano_usd: 27_105_000_000n });
+  expect(await readCredits(id)).toHaveLength(1);
+  const { top_ups: all } = await operator.listTopUps({ params: { after: '', workspace_id: payer.workspaceId } });
+  expect(all.map(({ top_up_id: each }) => each)).toEqual([id]);
+  const unknown = operator.settleTopUp({ params: { top_up_id: 'topup_none' } });
+  await expect(unknown).rejects.toMatchObject({ failure: { status: 404, fault: 'top_up_not_found' } });
+  await listener.stop();
+});
+
+it('credits by the return of a member, and does nothing for anyone else', async () => {
+  await loseWebhooks();
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url);
+  const path = `${CHECKOUT_RETURN_PATH}?top_up=${id}`;
+  const stranger = await account.signIn('stranger@example.com');
+  for (const other of [account.openBrowser(), stranger]) {
+    const { status, headers } = await other.get(path);
+    expect([status, headers.get('location')]).toEqual([303, '/']);
+  }
+  expect(await readCredits(id)).toEqual([]);
+  expect((await payer.browser.get(path)).status).toBe(303);
+  expect(await readCredits(id)).toHaveLength(1);
+  expect((await payer.browser.get(`${CHECKOUT_RETURN_PATH}?top_up=none`)).headers.get('location')).toBe('/');
+});
+
+it('credits nothing for a declined card, and credits the next card', async () => {
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  expect((await payments.pay(url, { card: CARDS.declined })).status).toBe(402);
+  await account.settleQueue.sweep();
+  expect((await find(payer, id)).state).toBe('open');
+  expect((await payments.pay(url)).status).toBe(303);
+  await untilState(payer, id, 'invoiced');
+});
+
+it('credits nothing if the paid amount is not that of the top-up', async () => {
+  const payer = await aPayer('eu');
+  await loseWebhooks();
+  const { id, url } = await start(payer);
+  await payments.pay(url);
+  await account.db.execute(sql`UPDATE top_up SET net_cents = 250000 WHERE top_up_id = ${id}`);
+  expect(await account.settleQueue.sweep()).toBe(1);
+  expect(await readCredits(id)).toEqual([]);
+  await account.db.execute(sql`UPDATE top_up SET net_cents = 2500 WHERE top_up_id = ${id}`);
+  expect(await account.settleQueue.sweep()).toBe(0);
+});
+
+function sign(body: string, { secret = WEBHOOK_SECRET, at = Date.now() } = {}): string {
+  const time = Math.floor(at / 1_000);
+  return `t=${time},v1=${createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')}`;
+}
+const sendWebhook = (body: string, headers: Record<string, string>) =>
+  fetch(account.url + WEBHOOK_PATH, { method: 'POST', body, headers });
+const anEvent = (id: string, topUpId: string, type = 'checkout.session.completed') =>
+  JSON.stringify({ id, object: 'event', type, data: { object: { metadata: { top_up_id: topUpId } } } });
+const readEvents = (id: string) =>
+  account.db.query(sql<{ done: boolean }>`SELECT done_at IS NOT NULL AS done FROM psp_event WHERE event_id = ${id}`);
+
+it('stores a webhook once, works it off, and credits nothing that the processor does not have', async () => {
+  const payer = await aPayer('eu');
+  const { id } = await start(payer);
+  const eventId = `evt_${randomUUID()}`;
+  const body = anEvent(eventId, id);
+  for (let time = 0; time < 3; time += 1)
+    expect((await sendWebhook(body, { 'stripe-signature': sign(body) })).status).toBe(200);
+  await until('the end of the job', async () => (await readEvents(eventId))[0]?.done);
+  expect(await readEvents(eventId)).toHaveLength(1);
+  expect((await find(payer, id)).state).toBe('open');
+  expect(await readCredits(id)).toEqual([]);
+});
+
+it.each([
+  ['without a signature', () => ({})],
+  ['with another signature', () => ({ 'stripe-signature': 't=1,v1=00' })],
+  ['signed by another secret', (body: string) => ({ 'stripe-signature': sign(body, { secret: 'whsec_other' }) })],
+  ['signed for another body', (body: string) => ({ 'stripe-signature': sign(`${body} `) })],
+  ['that is 6 minutes old', (body: string) => ({ 'stripe-signature': sign(body, { at: Date.now() - 360_000 }) })],
+  ['of the future', (body: string) => ({ 'stripe-signature': sign(body, { at: Date.now() + 360_000 }) })],
+])('refuses a webhook %s, and stores nothing', async (_case, toHeaders) => {
+  const payer = await aPayer('eu');
+  const { id } = await start(payer);
+  const eventId = `evt_${randomUUID()}`;
+  const body = anEvent(eventId, id);
+  const answer = await sendWebhook(body, toHeaders(body) as Record<string, string>);
+  expect([answer.status, await answer.json()]).toEqual([400, expect.objectContaining({ error: 'forged_webhook' })]);
+  expect(await readEvents(eventId)).toEqual([]);
+});
+
+it('refuses a webhook with a body that is too large, and answers one about nothing of ours without storing it', async () => {
+  const large = JSON.stringify({ text: 'x'.repeat(600_000) });
+  const refused = await sendWebhook(large, { 'stripe-signature': sign(large) });
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    expect.objectContaining({ error: 'unreadable_webhook' }),
+  ]);
+  for (const body of [
+    anEvent('evt_of_none', 'topup_none'),
+    anEvent('evt_of_none', 'topup_none', 'charge.succeeded'),
+    JSON.stringify({ id: 'evt_of_none', object: 'event', type: 'invoice.paid', data: { object: {} } }),
+  ])
+    expect((await sendWebhook(body, { 'stripe-signature': sign(body) })).status).toBe(200);
+  expect(await readEvents('evt_of_none')).toEqual([]);
+});
+
+it('refuses amounts outside of the range of the currency', async () => {
+  const payer = await aPayer('eu');
+  for (const netCents of [499, 500_001]) {
+    const { status, body } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: netCents });
+    expect([status, body.error, body.message]).toEqual([
+      ...[400, 'amount_out_of_range'],
+      'The amount must be from 5 to 5000 eur.',
+    ]);
+  }
+  for (const netCents of [0, -500, 12.5, '1000', null]) {
+    const { status, body } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: netCents });
+    expect([status, body.error]).toEqual([400, 'invalid_request']);
+  }
+  const other = await aPayer('eu');
+  const foreign = await payer.browser.post(`${payer.path.replace(payer.workspaceId, other.workspaceId)}/top-ups`, {
+    net_cents: 1_000,
+  });
+  expect([foreign.status, foreign.body.error]).toEqual([404, 'unknown_workspace']);
+});
+
+it('opens ten pages of an organization at most, and none while it is on hold', async () => {
+  const payer = await aPayer('eu');
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 })),
+  );
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+  expect(answers.filter(({ body }) => body.error === 'too_many_top_ups')).toHaveLength(2);
+
+  const held = await aPayer('eu');
+  const { organizationId } = held;
+  await openHold(account.db, { organizationId, reason: 'fraud_review', note: '', by: 'operator:alice' }, BY);
+  const { status, body } = await held.browser.post(`${held.path}/top-ups`, { net_cents: 1_000 });
+  expect([status, body.error]).toEqual([409, 'organization_on_hold']);
+});
+
+it('makes one customer for an organization, whoever pays at once', async () => {
+  const payer = await aPayer('eu');
+  await Promise.all(Array.from({ length: 4 }, () => start(payer)));
+  const [row] = await account.db.query(sql<{ customer: string }>`
+    SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${payer.organizationId}`);
+  const sessions = await account.payments?.stripe.checkout.sessions.list({ customer: row?.customer ?? '' });
+  expect(sessions?.data).toHaveLength(4);
+});
+
+it('says that the processor is away, opens no page, and charges once where an answer is lost', async () => {
+  const payer = await aPayer('eu');
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503' }] as never);
+  const { status, body } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
+  expect([status, body.error]).toEqual([502, 'payments_away']);
+  const { body: list } = await payer.browser.get(`${payer.path}/top-ups`);
+  expect(list.top_ups.map(({ state }: { state: string }) => state)).toEqual(['created']);
+  await payments.order('DELETE', 'faults');
+
+  await payments.order('POST', 'faults/api', [{ fault: 'reset_after', times: 2 }] as never);
+  const { id, url } = await start(payer);
+  await payments.order('DELETE', 'faults');
+  await payments.pay(url);
+  await untilState(payer, id, 'invoiced');
+  expect(await readCredits(id)).toHaveLength(1);
+});
+
+it('takes no euros in a month without a rate, and no money at all without a processor', async () => {
+  const withoutRate = await startAccount({ paymentProcessor: payments.settings });
+  const inEuros = await aPayer('eu', withoutRate);
+  expect((await inEuros.browser.get(`${inEuros.path}/billing`)).body).toMatchObject({
+    is_open: false,
+    rate_month: null,
+  });
+  const refused = await inEuros.browser.post(`${inEuros.path}/top-ups`, { net_cents: 1_000 });
+  expect([refused.status, refused.body.error]).toEqual([503, 'euro_rate_missing']);
+  await start(await aPayer('us', withoutRate));
+  await withoutRate.stop();
+
+  const withoutProcessor = await startAccount();
+  const payer = await aPayer('us', withoutProcessor);
+  expect((await payer.browser.get(`${payer.path}/billing`)).body).toMatchObject({ currency: 'usd', is_open: false });
+  const { status, body } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
+  expect([status, body.error]).toEqual([409, 'billing_not_provisioned']);
+  const webhook = await fetch(withoutProcessor.url + WEBHOOK_PATH, { method: 'POST', body: '{}' });
+  expect(webhook.status).toBe(404);
+  await withoutProcessor.stop();
+});
+
+it('credits what was paid and nothing else, whatever happens in whatever order', async () => {
+  await loseWebhooks();
+  const payer = await aPayer('eu');
+  const step = fc.record({
+    top: fc.nat(2),
+    act: fc.constantFrom('pay', 'settle', 'settle', 'event', 'sweep', 'decline', 'reset'),
+    crash: fc.oneof(fc.nat(14), fc.constant(NEVER)),
+  });
+  const db = account.db;
+  const settle = (id: string, crash: number) =>
+    settleTopUp({ db: crashingDb(db, crash), payments: account.payments as never }, id).catch(() => undefined);
+  let credited = 0n;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), async (steps) => {
+      await db.execute(sql`UPDATE top_up SET session_ends_at = '2020-01-01' WHERE state IN ('created', 'open')`);
+      const tops = [await start(payer, 500), await start(payer, 1_000), await start(payer, 2_500)];
+      const paid = new Set<string>();
+      await Promise.all(
+        steps.map(async ({ top, act, crash }) => {
+          const { id, url } = tops[top] as { id: string; url: string };
+          if (act === 'settle') await settle(id, crash);
+          else if (act === 'sweep') await account.settleQueue.sweep();
+          else if (act === 'reset')
+            await payments.order('POST', 'faults/api', [{ fault: 'reset_after', times: 1 }] as never);
+          else if (act === 'event') {
+            const body = anEvent(`evt_${id}_${crash}`, id);
+            await sendWebhook(body, { 'stripe-signature': sign(body) });
+          } else {
+            const { next } = await payments.pay(url, { card: act === 'pay' ? CARDS.pays : CARDS.declined });
+            if (act === 'pay' && next.includes(CHECKOUT_RETURN_PATH)) paid.add(id);
+          }
+        }),
+      );
+      await until('the end of all payments', async () => {
+        await account.settleQueue.sweep();
+        const states = await Promise.all(tops.map(async ({ id }) => (await find(payer, id)).state));
+        return states.every((state, index) => state === (paid.has(tops[index]?.id ?? '') ? 'invoiced' : 'open'));
+      });
+      for (const { id } of tops) {
+        const credits = await readCredits(id);
+        expect(credits).toHaveLength(paid.has(id) ? 1 : 0);
+        for (const { nano } of credits) credited += BigInt(nano);
+      }
+      const sums = await db.query(sql<{ difference: string }>`
+        SELECT sum(debits - credits)::TEXT AS difference FROM ledger_balance GROUP BY unit`);
+      expect(sums.every(({ difference }) => difference === '0')).toBe(true);
+      const [wallet] = await db.query(sql<{ credited: string }>`
+        SELECT credited_nano_usd::TEXT AS credited FROM wallet WHERE workspace_id = ${payer.workspaceId}`);
+      expect(wallet?.credited).toBe(String(credited));
+    }),
+    { numRuns: RUNS },
+  );
+  // The books have the charges of the processor, to the cent.
+  const { currencies } = await payments.order<{ currencies: Record<string, { charged: number }> }>('GET', 'truth');
+  for (const [currency, { charged }] of Object.entries(currencies)) {
+    const [clearing] = await db.query(sql<{ debits: string }>`
+      SELECT debits::TEXT AS debits FROM ledger_balance WHERE account_id = 'psp_clearing' AND unit = ${`${currency}_cent`}`);
+    expect([currency, clearing?.debits]).toEqual([currency, String(charged)]);
+  }
+}, 300_000);
+
+// The last test, because the processor's clock goes forward alone.
+it('credits nothing for a page that expires', async () => {
+  const payer = await aPayer('eu');
+  const { id } = await start(payer);
+  await payments.order('POST', 'advance', { ms: 2 * 3_600_000 });
+  await untilState(payer, id, 'expired');
+  expect(await readCredits(id)).toEqual([]);
+});
