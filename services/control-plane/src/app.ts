@@ -1,6 +1,6 @@
 import type { SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
-import { type AccountRoute, accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
+import { type AccountRoute, accountApi, idSchema, REFUSALS } from '@turnpike/console-api/accountApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { isUndecodablePath, toInternalError, toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
@@ -100,8 +100,9 @@ export function createApp(dependencies: AppDependencies): Express {
   });
   serve('GET', CHECKOUT_RETURN_PATH, openGuard, async (req, res) => {
     const session = await findSession(dependencies.db, readCookie(req, SESSION_COOKIE) ?? '');
-    const asked = { topUpId: String(req.query.top_up), userId: session?.userId ?? '' };
-    res.redirect(303, session ? await returnFromCheckout(dependencies, asked) : '/');
+    const { data: topUpId } = idSchema.safeParse(req.query.top_up);
+    const isKnown = session !== undefined && topUpId !== undefined;
+    res.redirect(303, isKnown ? await returnFromCheckout(dependencies, { topUpId, userId: session.userId }) : '/');
   });
   serve('POST', WEBHOOK_PATH, createWebhookGuard(dependencies.payments), takeWebhook(dependencies));
   if (pages) {

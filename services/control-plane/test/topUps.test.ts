@@ -209,7 +209,10 @@ it('credits by the return of a member, and does nothing for anyone else', async 
   expect(await readCredits(id)).toEqual([]);
   expect((await payer.browser.get(path)).status).toBe(303);
   expect(await readCredits(id)).toHaveLength(1);
-  expect((await payer.browser.get(`${CHECKOUT_RETURN_PATH}?top_up=none`)).headers.get('location')).toBe('/');
+  for (const query of ['', '?top_up=none', '?top_up=%00', '?top_up=a&top_up=b']) {
+    const { status, headers } = await payer.browser.get(CHECKOUT_RETURN_PATH + query);
+    expect([status, headers.get('location')]).toEqual([303, '/']);
+  }
 });
 
 it('credits nothing for a declined card, and credits the next card', async () => {
