@@ -184,11 +184,11 @@ it('finds whoever serves its names in a cluster, and whoever does so after that'
     let tries = 0;
     async function expectShared(round: string): Promise<void> {
       // Requests published to a node that cannot take them are lost.
+      const before = [await one.exchanges('done'), await other.exchanges('done')];
       await until('both to exchange', async () => {
-        const done = [await one.exchanges('done'), await other.exchanges('done')];
         tries += 1;
         for (const replica of [one, other]) replica.take(`${round} ${tries}`);
-        return (await one.exchanges('done')) > (done[0] ?? 0) && (await other.exchanges('done')) > (done[1] ?? 0);
+        return (await one.exchanges('done')) > (before[0] ?? 0) && (await other.exchanges('done')) > (before[1] ?? 0);
       });
       expect(one.takeAll(round)).toBe(100);
       await one.untilExchanged(round);
