@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { until } from '../../libs/test-support/src/until.ts';
-import { PICTURES } from './startDashboard.ts';
+import { PICTURES, TAKES_PICTURES } from './startDashboard.ts';
 
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 /** The rules of these tags whose result depends on colours or on the width of the window. */
@@ -19,7 +19,7 @@ const LIST_SPILLING = `[...document.querySelectorAll('html, body, body *')]
 type Theme = 'light' | 'dark';
 export const THEMES: Theme[] = ['light', 'dark'];
 
-/** Checks pages in both themes, and leaves pictures of them. Quick eyes check them in one theme alone, without pictures. */
+/** Checks pages in both themes, and leaves pictures of them where these are wanted. Quick eyes check them in one theme alone. */
 export class Eyes {
   readonly #areQuick: boolean;
 
@@ -56,7 +56,7 @@ export class Eyes {
   async #checkSize(page: Page, name: string, theme: Theme, size: keyof typeof SIZES): Promise<void> {
     await page.setViewportSize({ width: SIZES[size], height: HEIGHT });
     const picture = join(PICTURES, `${name}-${theme}-${size}.png`);
-    if (!this.#areQuick) await page.screenshot({ fullPage: true, path: picture });
+    if (TAKES_PICTURES) await page.screenshot({ fullPage: true, path: picture });
     // A chart follows its width a frame later.
     let spilling: unknown;
     const fits = async () => {

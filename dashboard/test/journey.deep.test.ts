@@ -6,7 +6,7 @@ import { until } from '../../libs/test-support/src/until.ts';
 import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMail.ts';
 import { startTestStack, type TestStack } from '../../test/support/startTestStack.ts';
 import { inBrowser } from './inBrowser.ts';
-import { createOrganization, goTo } from './startDashboard.ts';
+import { createOrganization, goTo, PICTURES, TAKES_PICTURES } from './startDashboard.ts';
 
 // The way of docs/members.md on a whole stack in Chromium: from nothing to calls, their cost and the end of a key.
 // `JOURNEYS=20` goes it twenty times.
@@ -16,8 +16,6 @@ jest.setTimeout(300_000);
 const { JOURNEYS = '2', TURNPIKE_TEST_BROWSER: channel } = process.env;
 const TIMES = Array.from({ length: Number(JOURNEYS) }, (_, time) => time + 1);
 const MODEL = 'llama-3.3-70b-instruct';
-/** Pictures of the way, for its page in the docs. */
-const PICTURES = join(import.meta.dirname, '../pictures');
 /** A user of the identity provider. */
 const INVITED = { name: /Cleo/, address: 'cleo@example.com' };
 
@@ -82,8 +80,9 @@ inBrowser('from nothing to a paid call', () => {
     await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
   }
 
-  const takePicture = (page: Page, name: string): Promise<Buffer> =>
-    page.screenshot({ path: join(PICTURES, `journey-${name}.png`) });
+  async function takePicture(page: Page, name: string): Promise<void> {
+    if (TAKES_PICTURES) await page.screenshot({ path: join(PICTURES, `journey-${name}.png`) });
+  }
 
   it.each(TIMES)('leads a new user to a call, its cost and the end of the key, time %d', async (time) => {
     const address = `owner-${time}@example.com`;

@@ -15,6 +15,8 @@ import { buildDashboard } from '../buildDashboard.ts';
 const { TURNPIKE_TEST_BROWSER: channel = 'chromium' } = process.env;
 /** Pictures of every page, for people to look at. */
 export const PICTURES = join(import.meta.dirname, '../pictures');
+/** Drawn only where somebody asks, because a build has nobody who looks and takes minutes to draw them. */
+export const TAKES_PICTURES = process.env.PICTURES === '1';
 const TIMEOUT_MS = 60_000;
 
 /** Starts a browser that draws on the processor, because the drivers of a card would be emulated. */
