@@ -46,7 +46,6 @@ inBrowser('the pages of keys and limits in Chromium', () => {
     return page;
   }
 
-  /** Says whether calls with a secret are admitted. */
   /** Asks for a rotation whose answer is lost on its way: the region has done it, and the page shows an error. */
   async function loseAnswerToRotation(page: Page): Promise<void> {
     await page.route(
@@ -63,6 +62,7 @@ inBrowser('the pages of keys and limits in Chromium', () => {
     await page.getByRole('alert').first().waitFor();
   }
 
+  /** Says whether calls with a secret are admitted. */
   const isValid = async (apiKey: string): Promise<boolean> => (await verify(dashboard.auth, apiKey)).key !== null;
 
   it('edits a key by keyboard alone, and sends the changed fields alone', async () => {
