@@ -109,8 +109,13 @@ inBrowser('from nothing to a paid call', () => {
 
     await goTo(page, 'Requests');
     await page.getByLabel('Id of the request').fill(call.id ?? '');
-    await page.getByRole('button', { name: 'Show the request' }).click();
-    await page.getByRole('row', { name: /^Charge/ }).waitFor();
+    // A record comes within 2 s of the answer. Until then the page says so, and asks again at a click.
+    await until('the record of the first call', async () => {
+      await page.getByRole('button', { name: 'Show the request' }).click();
+      const charge = page.getByRole('row', { name: /^Charge/ });
+      await charge.or(page.getByRole('alert')).first().waitFor();
+      return charge.isVisible();
+    });
     await takePicture(page, 'request');
     await goTo(page, 'Usage');
     await page.getByRole('cell', { name: MODEL }).first().waitFor();
