@@ -15,7 +15,7 @@ import { buildDashboard } from '../buildDashboard.ts';
 const { TURNPIKE_TEST_BROWSER: channel = 'chromium' } = process.env;
 /** Pictures of every page, for people to look at. */
 export const PICTURES = join(import.meta.dirname, '../pictures');
-/** Drawn only where somebody asks, because a build has nobody who looks and takes minutes to draw them. */
+/** Whether pictures are drawn: `PICTURES=1`. They take a build minutes, and nobody looks at them there. */
 export const TAKES_PICTURES = process.env.PICTURES === '1';
 const TIMEOUT_MS = 60_000;
 

@@ -26,8 +26,8 @@ interface TopUp {
 }
 
 /**
- * Brings a top-up to the state that its payment has at the processor, and returns that state. Credits it once, whoever calls this at once
- * and however often. Webhook, return page, jobs and the operator all call this. Throws `top_up_not_found`.
+ * Brings a top-up to the state that its payment has at the processor, and returns that state. Webhook, return page, jobs
+ * and the operator all call this. Calls at the same time and repeated calls credit a top-up once. Throws `top_up_not_found`.
  */
 export async function settleTopUp(
   { db, payments }: { db: Db; payments: Payments },
@@ -56,7 +56,7 @@ const selectTopUp = (topUpId: string) => sql`
     net_cents AS "netCents", session_id AS "sessionId", session_ends_at AS "sessionEndsAt"
   FROM top_up JOIN workspace USING (workspace_id) WHERE top_up_id = ${topUpId}`;
 
-/** Asks the processor. A page whose id was not stored was never shown to the customer, so that nobody can have paid on it. */
+/** Asks the processor for the payment. Nobody can pay on a page whose id was not stored, because no customer was sent to it. */
 async function findPayment({ stripe }: Payments, topUp: TopUp): Promise<Found> {
   if (topUp.sessionId === null) return { state: topUp.sessionEndsAt < new Date() ? 'expired' : 'open' };
   return readPayment(await stripe.checkout.sessions.retrieve(topUp.sessionId, { expand: EXPANDED }), topUp);
