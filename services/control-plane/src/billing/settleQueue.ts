@@ -1,7 +1,8 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import { sql } from '@turnpike/postgres/sql';
-import { fromPrisma, type Job, type JobResult, type PgBoss } from 'pg-boss';
+import { fromPrisma, type PgBoss } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
+import { NotOver, workEach } from '../jobs/workEach.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { settleTopUp } from './settleTopUp.ts';
 import { isFinal } from './topUpStates.ts';
@@ -19,10 +20,9 @@ const FOLLOW_RETRIES = { retryLimit: 50, retryDelay: 60, retryBackoff: true, ret
 const EVENT_RETRIES = { retryLimit: 50, retryDelay: 1, retryBackoff: true, retryDelayMax: 3_600 };
 const SWEEP_RETRIES = { retryLimit: 5, retryDelay: 300 };
 const EXPIRE_S = 120;
-const POLL_S = 0.5;
-const AT_ONCE = 5;
 const SWEEP_CRON = '20 3 * * *';
 const SWEEP_PAGE = 100;
+const FAILING = 'a top-up cannot be settled: it is tried again';
 
 interface FollowJob {
   top_up_id: string;
@@ -41,9 +41,6 @@ interface SettleQueueOptions {
   followAfterSeconds?: number;
 }
 
-/** A top-up waits for its customer or its invoice. */
-class NotOver extends Error {}
-
 /** Jobs that settle top-ups. Each carries ids alone, reads the rows, and may run twice. */
 export class SettleQueue {
   readonly #options: SettleQueueOptions;
@@ -54,16 +51,17 @@ export class SettleQueue {
 
   /** Starts to work off jobs, where there is a payment processor. */
   async start(): Promise<void> {
-    const { boss, db, payments } = this.#options;
+    const { boss, db, payments, log } = this.#options;
     await boss.createQueue(FOLLOW, { ...FOLLOW_RETRIES, expireInSeconds: EXPIRE_S });
     await boss.createQueue(EVENT, { ...EVENT_RETRIES, expireInSeconds: EXPIRE_S });
     await boss.createQueue(SWEEP, { ...SWEEP_RETRIES, expireInSeconds: 3_600 });
     if (!payments) return;
-    await this.#work<FollowJob>(FOLLOW, async ({ top_up_id: topUpId }) => {
+    const queues = { boss, log };
+    await workEach<FollowJob>(queues, { queue: FOLLOW, failing: FAILING }, async ({ top_up_id: topUpId }) => {
       const state = await settleTopUp({ db, payments }, topUpId);
       if (!isFinal(state)) throw new NotOver(`the top-up is ${state}: it is looked at again`);
     });
-    await this.#work<EventJob>(EVENT, (job) => this.#workOff(payments, job));
+    await workEach<EventJob>(queues, { queue: EVENT, failing: FAILING }, (job) => this.#workOff(payments, job));
     await boss.work(SWEEP, async () => {
       await this.sweep();
     });
@@ -105,26 +103,6 @@ export class SettleQueue {
     const { db } = this.#options;
     await settleTopUp({ db, payments }, topUpId);
     await db.execute(sql`UPDATE psp_event SET done_at = now() WHERE event_id = ${eventId} AND done_at IS NULL`);
-  }
-
-  /** Works off a queue, some jobs at once. A job that fails is tried again, and fails no other one. */
-  async #work<J extends FollowJob>(queue: string, work: (job: J) => Promise<void>): Promise<void> {
-    const { boss, log } = this.#options;
-    const options = { pollingIntervalSeconds: POLL_S, batchSize: AT_ONCE, perJobResults: true } as const;
-    await boss.work<J, unknown, typeof options>(queue, options, (jobs: Job<J>[]) =>
-      Promise.all(
-        jobs.map(async ({ id, data }): Promise<JobResult> => {
-          try {
-            await work(data);
-            return { id, status: 'completed' };
-          } catch (error) {
-            if (!(error instanceof NotOver))
-              log.warn({ err: error, topUpId: data.top_up_id }, 'a top-up cannot be settled: it is tried again');
-            return { id, status: 'failed', output: { message: String(error) } };
-          }
-        }),
-      ),
-    );
   }
 }
 
