@@ -148,6 +148,28 @@ const topUpSchema = z.object({
 const UNKNOWN_WORKSPACE = {
   unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
 };
+const UNKNOWN_TOP_UP = { top_up_not_found: { status: 404, message: 'There is no such payment of this workspace.' } };
+const PAYMENTS_AWAY = {
+  payments_away: {
+    status: 502,
+    message: 'The payment processor does not answer, so nothing was charged. Try again later.',
+  },
+};
+const PAYMENT_REFUSALS = {
+  ...UNKNOWN_WORKSPACE,
+  ...PAYMENTS_AWAY,
+  billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
+  amount_out_of_range: { status: 400, message: 'The amount must be from {minimum} to {maximum} {currency}.' },
+  euro_rate_missing: {
+    status: 503,
+    message: 'There is no euro rate for this month yet, so nothing was charged. Try again later.',
+  },
+};
+/** An amount of cents in a query. */
+const centsText = z.pipe(
+  z.string().check(z.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of cents')),
+  z.transform(Number),
+);
 const auditSchema = z.object({
   audit_id: z.string(),
   at: instant,
@@ -604,19 +626,45 @@ export const accountApi = defineRoutes({
     status: 201,
     answer: z.object({ top_up: topUpSchema, checkout_url: z.string() }),
     faults: {
-      ...UNKNOWN_WORKSPACE,
-      billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
-      amount_out_of_range: { status: 400, message: 'The amount must be from {minimum} to {maximum} {currency}.' },
-      euro_rate_missing: {
-        status: 503,
-        message: 'There is no euro rate for this month yet, so nothing was charged. Try again later.',
-      },
+      ...PAYMENT_REFUSALS,
       organization_on_hold: { status: 409, message: 'The organization is on hold, so nothing can be paid in.' },
       too_many_top_ups: { status: 429, message: 'There are {most} open payments. Pay one, or wait until they expire.' },
-      payments_away: {
-        status: 502,
-        message: 'The payment processor does not answer, so nothing was charged. Try again later.',
-      },
+    },
+  },
+  previewTopUp: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/top-up-preview',
+    promise:
+      'Computes the tax, the total and the credit of a payment, and makes none. The tax is that of the address which the payment processor knows.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema, net_cents: centsText }),
+    answer: z.object({
+      currency,
+      net_cents: cents,
+      /** Null, as the total, while no address is known. The payment page then asks for it, and adds the tax. */
+      tax_cents: z.nullable(cents),
+      total_cents: z.nullable(cents),
+      /** The customer owes the tax in place of the seller. */
+      is_reverse_charge: z.boolean(),
+      nano_usd: nanoUsd,
+      rate_month: z.nullable(z.string()),
+      usd_per_eur: usdPerEur,
+    }),
+    faults: PAYMENT_REFUSALS,
+  },
+  resumeTopUp: {
+    access: { of: 'member', right: 'billing.write', recent: true },
+    method: 'POST',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/top-ups/:top_up_id/checkout',
+    promise: 'Gives the Checkout page of a payment that is open.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema, top_up_id: idSchema }),
+    answer: z.object({ checkout_url: z.string() }),
+    faults: {
+      ...UNKNOWN_WORKSPACE,
+      ...UNKNOWN_TOP_UP,
+      ...PAYMENTS_AWAY,
+      billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
+      top_up_is_over: { status: 409, message: 'This payment is no longer open. Start another one.' },
     },
   },
   listTopUps: {

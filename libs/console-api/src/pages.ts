@@ -22,6 +22,7 @@ export const PAGES = {
   limits: '/organizations/$organizationId/workspaces/$workspaceId/limits',
   usage: '/organizations/$organizationId/workspaces/$workspaceId/usage',
   requests: '/organizations/$organizationId/workspaces/$workspaceId/requests',
+  billing: '/organizations/$organizationId/workspaces/$workspaceId/billing',
   jobs: '/organizations/$organizationId/workspaces/$workspaceId/jobs',
   playground: '/organizations/$organizationId/workspaces/$workspaceId/playground',
   audit: '/organizations/$organizationId/audit',

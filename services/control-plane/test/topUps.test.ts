@@ -112,7 +112,7 @@ it('turns €25 with 23 % VAT into credit by the rate of the month, once, with o
   const back = await payer.browser.get(pathname + search);
   expect([back.status, back.headers.get('location')]).toEqual([
     303,
-    `/organizations/${payer.organizationId}/workspaces/${payer.workspaceId}`,
+    `/organizations/${payer.organizationId}/workspaces/${payer.workspaceId}/billing?top_up=${id}`,
   ]);
   const { body: audit } = await payer.browser.get(`/account/organizations/${payer.organizationId}/audit`);
   const about = audit.lines.filter(({ target }: { target: string }) => target === id);
@@ -120,6 +120,38 @@ it('turns €25 with 23 % VAT into credit by the rate of the month, once, with o
     ['top_up.paid', 'system'],
     ['top_up.started', payer.browser.userId],
   ]);
+});
+
+it('computes tax, total and credit before a payment, with the tax of the address once one is known', async () => {
+  const payer = await aPayer('eu');
+  const preview = (cents: number | string) => payer.browser.get(`${payer.path}/top-up-preview?net_cents=${cents}`);
+  const credit = { currency: 'eur', net_cents: 2_500, nano_usd: '27105000000', rate_month: monthOf(new Date()) };
+  expect((await preview(2_500)).body).toEqual({
+    ...credit,
+    ...{ usd_per_eur: '1.0842', tax_cents: null, total_cents: null, is_reverse_charge: false },
+  });
+  const { id, url } = await start(payer);
+  await payments.pay(url, { country: 'FI' });
+  await untilState(payer, id, 'invoiced');
+  // 25.5 % of 25.00 is 6.375.
+  expect((await preview(2_500)).body).toMatchObject({ ...credit, tax_cents: 638, total_cents: 3_138 });
+  expect((await preview(499)).body.error).toBe('amount_out_of_range');
+  expect((await preview('1e3')).body.error).toBe('invalid_request');
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503' }] as never);
+  expect((await preview(2_500)).body.error).toBe('payments_away');
+  expect((await payer.browser.get(`${payer.path}/top-ups`)).body.top_ups).toHaveLength(1);
+});
+
+it('gives the page of an open payment again, to members of its organization alone', async () => {
+  const payer = await aPayer('us');
+  const { id, url } = await start(payer);
+  const resume = (who: Payer, path = payer.path) => who.browser.post(`${path}/top-ups/${id}/checkout`);
+  expect((await resume(payer)).body).toEqual({ checkout_url: url });
+  const other = await aPayer('us');
+  expect((await resume(other)).body.error).toBe('organization_not_found');
+  expect((await resume(other, other.path)).body.error).toBe('top_up_not_found');
+  await payments.pay(url, { country: 'US' });
+  expect((await resume(payer)).body.error).toBe('top_up_is_over');
 });
 
 it('takes dollars for a workspace in us, without a rate', async () => {

@@ -5,7 +5,7 @@ import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/openDatabase.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { settleTopUp } from './settleTopUp.ts';
-import { toWorkspacePage } from './topUps.ts';
+import { toBillingPage } from './topUps.ts';
 
 interface Member {
   organizationId: string;
@@ -14,7 +14,7 @@ interface Member {
 }
 
 /**
- * Settles the top-up from whose Checkout page a member comes back. Returns the page to show: that of the workspace, or the first page for
+ * Settles the top-up from whose Checkout page a member comes back. Returns the page to show: that of the workspace's payments, or the first page for
  * anyone else. A processor that is away is only logged, because jobs look again.
  */
 export async function returnFromCheckout(
@@ -30,5 +30,5 @@ export async function returnFromCheckout(
     await settleTopUp({ db, payments }, topUpId).catch((error: unknown) =>
       log.warn({ err: error, topUpId }, 'a top-up cannot be settled at the return from its page: jobs try it again'),
     );
-  return toWorkspacePage(member);
+  return toBillingPage({ ...member, topUpId });
 }

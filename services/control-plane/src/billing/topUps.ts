@@ -4,12 +4,12 @@ import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db } from '../database/openDatabase.ts';
 import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
-import { findOfferedRate, toRateText } from '../rates/rates.ts';
-import { AMOUNTS, CURRENCY_OF, type Currency } from './currencies.ts';
+import { findOfferedRate, type Rate, toRateText } from '../rates/rates.ts';
+import { AMOUNTS, CURRENCY_OF, type Currency, toNanoUsd } from './currencies.ts';
 import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
 import type { TopUpState } from './topUpStates.ts';
@@ -62,6 +62,71 @@ export async function getBilling({ db, payments }: BillingDependencies, where: O
   };
 }
 
+/** Throws `amount_out_of_range`. */
+function checkAmount(currency: Currency, netCents: number): void {
+  const { minimum, maximum } = AMOUNTS[currency];
+  if (netCents < minimum || netCents > maximum)
+    throw new ApiError({ kind: 'amount_out_of_range', minimum: toUnits(minimum), maximum: toUnits(maximum), currency });
+}
+
+/** Returns the rate of euros, and null for dollars. Throws `euro_rate_missing`. */
+async function getOfferedRate(db: Db, currency: Currency, now: Date): Promise<Rate | null> {
+  if (currency === 'usd') return null;
+  const rate = await findOfferedRate(db, now);
+  if (!rate) throw new ApiError({ kind: 'euro_rate_missing' });
+  return rate;
+}
+
+/**
+ * Returns the tax, the total and the credit of a payment. The processor computes the tax for the address that it has of the customer.
+ * Without one the tax is null. Throws `billing_not_provisioned`, `amount_out_of_range`, `euro_rate_missing` or `payments_away`.
+ */
+export async function previewTopUp(
+  { db, payments }: BillingDependencies,
+  { organizationId, workspaceId, netCents }: OfWorkspace & { netCents: number },
+  now = new Date(),
+) {
+  const currency = CURRENCY_OF[await getRegion(db, { organizationId, workspaceId })];
+  if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+  checkAmount(currency, netCents);
+  const rate = await getOfferedRate(db, currency, now);
+  const tax = await previewTax({ db, payments }, { organizationId, currency, netCents }).catch(throwPaymentsAway);
+  return {
+    currency,
+    net_cents: netCents,
+    tax_cents: tax?.taxCents ?? null,
+    total_cents: tax ? netCents + tax.taxCents : null,
+    is_reverse_charge: tax?.isReverseCharge ?? false,
+    nano_usd: String(toNanoUsd(currency, BigInt(netCents), rate?.rateE4 ?? null)),
+    usd_per_eur: rate ? toRateText(rate.rateE4) : null,
+    rate_month: rate?.month ?? null,
+  };
+}
+
+/** The code with which the processor says that it has no address, or one of no known country. */
+const LOCATION_UNKNOWN = 'customer_tax_location_invalid';
+
+async function previewTax(
+  { db, payments: { stripe, taxCode } }: { db: Db; payments: Payments },
+  { organizationId, currency, netCents }: { organizationId: string; currency: Currency; netCents: number },
+): Promise<{ taxCents: number; isReverseCharge: boolean } | undefined> {
+  const customer = await findCustomer(db, organizationId);
+  if (customer === undefined) return undefined;
+  const item = { amount: netCents, currency, tax_behavior: 'exclusive', tax_code: taxCode } as const;
+  try {
+    const { total_taxes: taxes } = await stripe.invoices.createPreview({
+      ...{ customer, currency, automatic_tax: { enabled: true }, invoice_items: [item] },
+    });
+    return {
+      taxCents: (taxes ?? []).reduce((sum, { amount }) => sum + amount, 0),
+      isReverseCharge: (taxes ?? []).some(({ taxability_reason: reason }) => reason === 'reverse_charge'),
+    };
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeError && error.code === LOCATION_UNKNOWN) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Makes a top-up and its Checkout page. Throws `billing_not_provisioned`, `amount_out_of_range`, `euro_rate_missing`,
  * `organization_on_hold`, `too_many_top_ups` or `payments_away`; none of them leaves a page on which money could be paid.
@@ -74,10 +139,8 @@ export async function startTopUp(
 ) {
   const currency = CURRENCY_OF[await getRegion(db, { organizationId, workspaceId })];
   if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
-  const { minimum, maximum } = AMOUNTS[currency];
-  if (netCents < minimum || netCents > maximum)
-    throw new ApiError({ kind: 'amount_out_of_range', minimum: toUnits(minimum), maximum: toUnits(maximum), currency });
-  if (currency === 'eur' && !(await findOfferedRate(db, now))) throw new ApiError({ kind: 'euro_rate_missing' });
+  checkAmount(currency, netCents);
+  await getOfferedRate(db, currency, now);
 
   const topUpId = `topup_${newUuidV7()}`;
   const endsAt = toCheckoutEnd(now);
@@ -109,6 +172,25 @@ export async function startTopUp(
     UPDATE top_up SET state = 'open', session_id = ${session.id} WHERE top_up_id = ${topUpId} AND state = 'created'`);
   if (stored !== 1 || session.url === null) throw new ApiError({ kind: 'payments_away' });
   return { top_up: await getTopUp(db, topUpId), checkout_url: session.url };
+}
+
+/**
+ * Returns the address of the Checkout page of an open top-up. Throws `top_up_not_found`, `top_up_is_over`, `billing_not_provisioned` or
+ * `payments_away`.
+ */
+export async function resumeTopUp(
+  { db, payments }: BillingDependencies,
+  { organizationId, workspaceId, topUpId }: OfWorkspace & { topUpId: string },
+): Promise<{ checkout_url: string }> {
+  await getRegion(db, { organizationId, workspaceId });
+  const [topUp] = await db.query(sql<{ sessionId: string | null }>`
+    SELECT session_id AS "sessionId" FROM top_up WHERE top_up_id = ${topUpId} AND workspace_id = ${workspaceId}`);
+  if (!topUp) throw new ApiError({ kind: 'top_up_not_found' });
+  if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+  if (topUp.sessionId === null) throw new ApiError({ kind: 'top_up_is_over' });
+  const { status, url } = await payments.stripe.checkout.sessions.retrieve(topUp.sessionId).catch(throwPaymentsAway);
+  if (status !== 'open' || url === null) throw new ApiError({ kind: 'top_up_is_over' });
+  return { checkout_url: url };
 }
 
 /** The page ends with the month whose rate it offers, where that leaves it half an hour. */
@@ -166,12 +248,7 @@ async function openCheckout(
 
 /** Returns the organization's customer at the processor, and makes it once. Of callers at once, all use the stored one. */
 async function getCustomer({ db, stripe }: { db: Db; stripe: Stripe }, organizationId: string): Promise<string> {
-  const read = async () => {
-    const [row] = await db.query(sql<{ customer: string | null }>`
-      SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
-    return row?.customer ?? undefined;
-  };
-  const known = await read();
+  const known = await findCustomer(db, organizationId);
   if (known !== undefined) return known;
   const made = await stripe.customers.create(
     { metadata: { organization_id: organizationId } },
@@ -179,7 +256,13 @@ async function getCustomer({ db, stripe }: { db: Db; stripe: Stripe }, organizat
   );
   await db.execute(sql`
     UPDATE billing_account SET psp_customer = ${made.id} WHERE organization_id = ${organizationId} AND psp_customer IS NULL`);
-  return (await read()) ?? made.id;
+  return (await findCustomer(db, organizationId)) ?? made.id;
+}
+
+async function findCustomer(db: Db, organizationId: string): Promise<string | undefined> {
+  const [row] = await db.query(sql<{ customer: string | null }>`
+    SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
+  return row?.customer ?? undefined;
 }
 
 interface TopUpRow {
@@ -252,6 +335,6 @@ export async function listAllTopUps(
 /** `500` is `5`, and `1250` is `12.50`. */
 const toUnits = (cents: number): string => (cents % 100 === 0 ? String(cents / 100) : (cents / 100).toFixed(2));
 
-/** The page of a workspace, to which the Checkout page leads back. */
-export const toWorkspacePage = ({ organizationId, workspaceId }: OfWorkspace): string =>
-  PAGES.overview.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId);
+/** The page of a workspace's payments, to which the Checkout page leads back. It shows what became of the top-up. */
+export const toBillingPage = ({ organizationId, workspaceId, topUpId }: OfWorkspace & { topUpId: string }): string =>
+  `${PAGES.billing.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId)}?top_up=${topUpId}`;

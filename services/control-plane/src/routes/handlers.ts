@@ -10,7 +10,14 @@ import type { z } from 'zod';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
-import { type BillingDependencies, getBilling, listTopUps, startTopUp } from '../billing/topUps.ts';
+import {
+  type BillingDependencies,
+  getBilling,
+  listTopUps,
+  previewTopUp,
+  resumeTopUp,
+  startTopUp,
+} from '../billing/topUps.ts';
 import type { Db } from '../database/openDatabase.ts';
 import {
   addPasskey,
@@ -245,6 +252,10 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       who: { organizationId, userId },
       origin,
     }) => startTopUp(dependencies, { organizationId, workspaceId, userId, netCents }, origin),
+    previewTopUp: async ({ params: { workspace_id: workspaceId, net_cents: netCents }, who: { organizationId } }) =>
+      previewTopUp(dependencies, { organizationId, workspaceId, netCents }),
+    resumeTopUp: async ({ params: { workspace_id: workspaceId, top_up_id: topUpId }, who: { organizationId } }) =>
+      resumeTopUp(dependencies, { organizationId, workspaceId, topUpId }),
     listTopUps: async ({ params: { workspace_id: workspaceId, before }, who: { organizationId } }) =>
       listTopUps(db, { organizationId, workspaceId }, before),
     async listAudit({ params: { before }, who }) {
