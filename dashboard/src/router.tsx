@@ -156,6 +156,12 @@ const jobs = createRoute({
   },
   component: lazyRouteComponent(() => import('./pages/Jobs.tsx'), 'Jobs'),
 });
+const billing = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.billing,
+  validateSearch: ({ top_up: topUp }): { top_up?: string } => (typeof topUp === 'string' ? { top_up: topUp } : {}),
+  component: lazyRouteComponent(() => import('./pages/Billing.tsx'), 'Billing'),
+});
 const playground = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.playground,
@@ -180,7 +186,7 @@ export const router = createRouter({
       organizations,
       members,
       workspaces,
-      workspace.addChildren([overview, keys, key, keyChanges, limits, usage, requests, jobs, playground]),
+      workspace.addChildren([overview, keys, key, keyChanges, limits, usage, requests, jobs, billing, playground]),
       audit,
     ]),
   ]),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { Eyes } from './eyes.ts';
 import { inBrowser } from './inBrowser.ts';
 import { CREDIT, type OpenWorkspace, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-import { walkAccount, walkJobs, walkKey, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
+import { walkAccount, walkBilling, walkJobs, walkKey, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
 
 jest.setTimeout(300_000);
 
@@ -30,6 +30,10 @@ inBrowser('each page of the dashboard in Chromium', () => {
 
   it('is without fault for media jobs', async () => {
     await walkJobs(dashboard, await dashboard.openWorkspace('cleo@example.com'), eyes);
+  });
+
+  it('is without fault for payments', async () => {
+    await walkBilling(dashboard, await dashboard.openWorkspace('fay@example.com'), eyes);
   });
 
   it('is without fault for the playground', async () => {

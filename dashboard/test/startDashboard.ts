@@ -10,6 +10,7 @@ import {
   startAccount,
   type TestAccount,
 } from '../../services/control-plane/test/startAccount.ts';
+import { startPayments, type TestPayments } from '../../services/control-plane/test/startPayments.ts';
 import { buildDashboard } from '../buildDashboard.ts';
 
 const { TURNPIKE_TEST_BROWSER: channel = 'chromium' } = process.env;
@@ -26,6 +27,8 @@ export const launchBrowser = (): Promise<Browser> =>
 /** The account layer with the dashboard, and a browser. */
 export interface Dashboard {
   account: TestAccount;
+  /** The payment processor of the account layer. */
+  payments: TestPayments;
   /** Errors and reports of every page that was opened. */
   complaints: string[];
   openContext(): Promise<BrowserContext>;
@@ -49,7 +52,12 @@ export async function startDashboard({
 } = {}): Promise<Dashboard> {
   const dist = await buildDashboard(() => undefined);
   const [port = 0] = given === undefined ? await findFreePorts(1) : [given];
-  const account = await startAccount({ pages: await readPages(dist), port, regionHosts });
+  const payments = await startPayments();
+  const account = await startAccount({
+    ...{ pages: await readPages(dist), port, regionHosts },
+    paymentProcessor: payments.settings,
+  });
+  await payments.sendTo(account.url);
   // Browsers keep a session of `localhost` over plain http, and of no other such address.
   const origin = account.url.replace('127.0.0.1', 'localhost');
   const browser = await launchBrowser();
@@ -93,6 +101,7 @@ export async function startDashboard({
 
   return {
     account,
+    payments,
     complaints,
     openContext,
     openSession,
@@ -109,6 +118,7 @@ export async function startDashboard({
     async stop() {
       await browser.close();
       await account.stop();
+      await payments.close();
     },
   };
 }

@@ -328,6 +328,55 @@ export async function walkJobs(
   await eyes.check(page, 'jobs-region-away');
 }
 
+/** Walks over the payments of a new workspace: none, one in each state, and what follows the return from the payment page. */
+export async function walkBilling(
+  { account, payments }: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, `${path}/billing`, 'billing-empty');
+  await page.getByRole('radio', { name: 'Another amount' }).check();
+  await page.getByLabel('Amount in dollars').fill('4.99');
+  await page.getByRole('button', { name: 'Go to the payment page' }).click();
+  await page.getByText('This field must be an amount from $5.00 to $5,000.00.').waitFor();
+  await eyes.check(page, 'billing-wrong-amount');
+  await page.getByLabel('Amount in dollars').fill('12.5');
+  await page.getByText('Added on the payment page').waitFor();
+  await page.getByRole('button', { name: 'Go to the payment page' }).click();
+  await page.waitForURL(/\/c\/pay\//);
+  const checkout = page.url();
+  await page.getByRole('link', { name: 'Cancel and go back' }).click();
+  await page.getByText('$12.50 are not paid, and nothing was charged.').waitFor();
+  await eyes.check(page, 'billing-open');
+  await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
+  await page.waitForURL(checkout);
+  const { next } = await payments.pay(checkout, { country: 'IE' });
+  await page.goto(next);
+  await page.getByText('$12.50 were added to your credit.').waitFor();
+  await page.getByRole('cell', { name: /^TURN-/ }).waitFor();
+  await page.getByText('$5.75', { exact: true }).waitFor();
+  await eyes.check(page, 'billing-paid');
+  const { url } = await startTopUp(page, path);
+  await page.route('**/top-up-preview*', (route) => route.abort());
+  for (const state of ['processing', 'declined', 'expired']) {
+    await account.db.execute(sql`
+      UPDATE top_up SET state = ${state} WHERE workspace_id = ${workspaceId} AND charge_id IS NULL`);
+    await page.goto(url);
+    await page.getByText('$25.00').last().waitFor();
+    await eyes.check(page, `billing-${state}`);
+  }
+}
+
+/** Starts a payment of $25 from the page. Returns the address to which its payment page leads back. */
+async function startTopUp(page: Page, path: string): Promise<{ url: string }> {
+  await page.goto(`${path}/billing`);
+  await page.getByRole('button', { name: 'Go to the payment page' }).click();
+  await page.waitForURL(/\/c\/pay\//);
+  await page.getByRole('link', { name: 'Cancel and go back' }).click();
+  await page.getByText('$25.00 are not paid').waitFor();
+  return { url: page.url() };
+}
+
 /** Computes the contrast of each colour of a series with the page. */
 const CONTRASTS = `(() => {
   const probe = document.body.appendChild(document.createElement('i'));

@@ -7,7 +7,7 @@ import { Eyes } from './eyes.ts';
 import { inBrowser } from './inBrowser.ts';
 import { goTo } from './startDashboard.ts';
 import { CREDIT, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-import { walkKeys } from './walks.ts';
+import { walkBilling, walkKeys } from './walks.ts';
 
 jest.setTimeout(600_000);
 
@@ -244,6 +244,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
 
   it('has no fault of WCAG 2.2 AA on any page, in light and in dark', async () => {
     await walkKeys(dashboard, await dashboard.openWorkspace('looks@example.com'), new Eyes());
+    await walkBilling(dashboard, await dashboard.openWorkspace('pays@example.com'), new Eyes());
   });
 
   it('draws no error and no report of the content security policy', () => {

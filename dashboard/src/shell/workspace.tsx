@@ -15,6 +15,7 @@ const WORKSPACE_PAGES = [
   { path: PAGES.usage, title: 'Usage', right: 'usage.read' },
   { path: PAGES.requests, title: 'Requests', right: 'usage.read' },
   { path: PAGES.jobs, title: 'Jobs', right: 'usage.read' },
+  { path: PAGES.billing, title: 'Billing', right: 'billing.read' },
 ] as const;
 
 const WorkspaceContext = createContext<Workspace | undefined>(undefined);
@@ -71,7 +72,12 @@ export function WorkspaceLinks({ organizationId, role }: { organizationId: strin
           <Name>{name}</Name> ({region})
         </span>
         {pages.map(({ path, title }) => (
-          <Link key={path} to={path} params={{ organizationId, workspaceId }} activeOptions={{ exact: true }}>
+          <Link
+            key={path}
+            to={path}
+            params={{ organizationId, workspaceId }}
+            activeOptions={{ exact: true, includeSearch: false }}
+          >
             {title}
           </Link>
         ))}
