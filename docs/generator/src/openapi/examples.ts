@@ -99,21 +99,15 @@ function toAnswer(
 
 /** Returns the router's version of an engine's stream. */
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
-  const editor = new ChunkEditor({
-    callId: 'call-1',
-    engine: { repeatsCallIds: false },
-    shape,
-    canonicalModel: MODEL.id,
-    includeUsage: false,
-    isCacheCapable: true,
-    chargeOf,
-  });
+  const terms = { callId: 'call-1', canonicalModel: MODEL.id, isCacheCapable: true, chargeOf };
+  const encoder = shape.createEncoder({ ...terms, includeUsage: false });
+  const editor = new ChunkEditor({ ...terms, engine: { repeatsCallIds: false }, shape, encoder, isToolForced: false });
   const events = choices.map((choice) => {
     const edited = editor.edit(Buffer.from(JSON.stringify(aChoice(choice))));
     if (edited.kind !== 'chunk' && edited.kind !== 'nothing') throw new Error(`this is no chunk: ${edited.kind}`);
     return edited.kind === 'chunk' ? edited.bytes.toString() : '';
   });
-  return `${events.join('')}${editor.lastEvents}data: [DONE]\n\n`;
+  return `${events.join('')}${editor.lastEvents}`;
 }
 
 const IMAGE_PARAMS = {

@@ -15,6 +15,7 @@ import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { AttemptOn } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
+import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import type { Payload } from './fields/answerFields.ts';
 import { conclude, type Outcome } from './outcome.ts';
 import { runOnEngines } from './runOnEngines.ts';
@@ -41,7 +42,7 @@ export async function answerCall(
   call: Call,
   { open, room, rateLimit, res }: AnswerOptions,
 ): Promise<void> {
-  let stream: ClientStream | undefined;
+  let stream: { client: ClientStream; encoder: StreamEncoder } | undefined;
   let { bound } = call;
 
   async function run(): Promise<Outcome> {
@@ -54,9 +55,11 @@ export async function answerCall(
     if (!ready.request.isStream)
       return runOnEngines(house, ready, { attemptOn: attemptWhole(house, ready, room), res });
     const client = new ClientStream(res, house.timeouts);
-    stream = client;
+    const encoder = toEncoder(call);
+    stream = { client, encoder };
     const endsAt = performance.now() + house.timeouts.streamMs;
-    const attemptOn: AttemptOn = (attempt) => new StreamAttempt(house, ready, attempt, { client, endsAt }).run();
+    const attemptOn: AttemptOn = (attempt) =>
+      new StreamAttempt(house, ready, attempt, { client, encoder, endsAt }).run();
     return runOnEngines(house, ready, { attemptOn, res });
   }
 
@@ -67,7 +70,7 @@ export async function answerCall(
     return false;
   });
   if (outcome.kind === 'whole' && outcome.usage && isKept) {
-    if (stream) stream.done(outcome.rest);
+    if (stream) stream.client.end(outcome.rest ?? '');
     else await sendWhole(res, outcome.rest ?? '', house.timeouts.slowReaderMs);
     return;
   }
@@ -75,17 +78,24 @@ export async function answerCall(
   if (!concluded) return;
   const fault: CallFault =
     concluded.kind === 'context_too_long' ? { ...concluded, window: toWindowUse({ ...call, bound }) } : concluded;
-  if (stream?.hasBegun) {
+  if (stream?.client.hasBegun) {
     // The status has left: the fault becomes an event.
     if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
     if (outcome.kind === 'unforeseen') call.log().error({ err: outcome.error, callId: call.callId }, 'stream failed');
-    stream.fail(toInferenceError(fault, house));
+    stream.client.end(stream.encoder.fail(toInferenceError(fault, house)));
     return;
   }
-  stream?.detach();
+  stream?.client.detach();
   if (outcome.kind !== 'unforeseen') throw new ApiError(fault);
   if (!res.headersSent) res.setHeaders(new Map(Object.entries(NEVER_RETRY)));
   throw outcome.error;
+}
+
+function toEncoder({ operation, callId, model, request, chargeOf }: Call): StreamEncoder {
+  if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
+  const { id: canonicalModel, isCacheCapable } = model;
+  const { includeUsage, repeated } = request;
+  return operation.chunks.createEncoder({ callId, canonicalModel, includeUsage, repeated, isCacheCapable, chargeOf });
 }
 
 const toWindowUse = ({ operation, model, bound }: Call): WindowUse => ({

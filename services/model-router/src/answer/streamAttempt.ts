@@ -7,6 +7,7 @@ import { type AttemptEnd, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { ClientStream, StreamReader } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd, type StreamStep } from './chunks/engineStream.ts';
+import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 import { ENGINE_FAILED } from './outcome.ts';
 
@@ -22,6 +23,7 @@ export const LISTEN_ON_MS = 5_000;
 /** What all attempts at one stream share. */
 interface Stream {
   client: ClientStream;
+  encoder: StreamEncoder;
   /** When its time is up, by `performance.now()`, if it has no token by then; each token adds `MS_PER_TOKEN`. */
   endsAt: number;
 }
@@ -50,7 +52,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   #isPaused = false;
   #isOver = false;
 
-  constructor(house: House, call: Call, attempt: Attempt, { client, endsAt }: Stream) {
+  constructor(house: House, call: Call, attempt: Attempt, { client, encoder, endsAt }: Stream) {
     this.#house = house;
     this.#call = call;
     this.#client = client;
@@ -62,8 +64,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
       callId,
       engine: attempt.engine,
       shape: operation.chunks,
-      canonicalModel: model.id,
-      includeUsage: request.includeUsage,
+      encoder,
       isCacheCapable: model.isCacheCapable,
       chargeOf,
       isToolForced: request.isToolForced,

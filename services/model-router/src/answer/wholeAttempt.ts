@@ -104,7 +104,9 @@ function readReply(
   const toFault = (code: number) => failed(engine.dialect.toFault(code, bytes, call));
   try {
     if (status !== 200) return toFault(status);
-    const options = { callId, engine, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };
+    const { id: canonicalModel, isCacheCapable } = model;
+    const { repeated } = request;
+    const options = { callId, engine, canonicalModel, repeated, isCacheCapable, chargeOf };
     const answer = operation.editWhole(bytes, options);
     if (answer.kind === 'error') return toFault(answer.status);
     // The next answer on its connection may be of another call, or is one.

@@ -56,6 +56,8 @@ export interface InferenceRequest {
   /** Whether the client asked to see the usage chunk; billing never depends on it. */
   includeUsage: boolean;
   isToolForced: boolean;
+  /** Fields that the answer repeats, in an API where answers do. */
+  repeated?: Readonly<Record<string, unknown>>;
   /** Undefined where the client left the length to the model; 0 where there is no output. */
   requestedOutputTokens: number | undefined;
   prompt: PromptShape;

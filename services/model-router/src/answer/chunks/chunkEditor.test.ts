@@ -2,22 +2,26 @@ import { isUtf8 } from 'node:buffer';
 import { describe, expect, it } from '@jest/globals';
 import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
+import type { EngineUsage } from '../../money/call/openCalls.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
-import { ChunkEditor, type EditedEvent } from './chunkEditor.ts';
+import { ChunkEditor, type ChunkShape, type EditedEvent } from './chunkEditor.ts';
+import type { StreamEncoder } from './streamEncoder.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
-const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor =>
-  new ChunkEditor({
-    callId: 'call-1',
+const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor => {
+  const chargeOf = ({ completionTokens }: EngineUsage) => BigInt(completionTokens) * 100n;
+  const terms = { callId: 'call-1', canonicalModel: 'small-chat', isCacheCapable, chargeOf };
+  const encoder = CHAT_CHUNKS.createEncoder({ ...terms, includeUsage });
+  return new ChunkEditor({
+    ...terms,
     engine: { repeatsCallIds: true },
-    shape: CHAT_CHUNKS,
-    canonicalModel: 'small-chat',
-    includeUsage,
-    isCacheCapable,
-    chargeOf: ({ completionTokens }) => BigInt(completionTokens) * 100n,
+    shape: CHAT_CHUNKS as ChunkShape,
+    encoder: encoder as StreamEncoder,
+    isToolForced: false,
   });
+};
 
 interface Delta {
   [field: string]: unknown;
@@ -59,9 +63,12 @@ function shownBy(event: EditedEvent): unknown {
   return JSON.parse(text.slice(6));
 }
 
-/** The JSON of the events that a client gets last. */
-const lastShownBy = (editor: ChunkEditor): unknown[] =>
-  splitEvents(editor.lastEvents).map((bytes) => shownBy({ kind: 'chunk', bytes }));
+/** The JSON of the events that a client gets last, before `[DONE]`. */
+function lastShownBy(editor: ChunkEditor): unknown[] {
+  const events = splitEvents(editor.lastEvents);
+  expect(events.pop()?.toString()).toBe('data: [DONE]\n\n');
+  return events.map((bytes) => shownBy({ kind: 'chunk', bytes }));
+}
 const splitEvents = (bytes: Buffer): Buffer[] =>
   bytes
     .toString()
@@ -235,14 +242,6 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
     expect(event.kind === 'chunk' && isUtf8(event.bytes)).toBe(true);
     expect(shownBy(event)).toMatchObject({ choices: [{ delta: { content: '\ufffd' } }] });
   });
-});
-
-it('tells whether a tool was called', () => {
-  const editor = anEditor();
-  edit(editor, aChunk({ content: 'x', tool_calls: [] }));
-  expect(editor.hasToolCall).toBe(false);
-  edit(editor, aChunk({ tool_calls: [{ index: 0, function: { name: 'f', arguments: '' } }] }));
-  expect(editor.hasToolCall).toBe(true);
 });
 
 it('cannot show a tool call that never said which function', () => {

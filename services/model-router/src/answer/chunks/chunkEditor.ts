@@ -1,8 +1,3 @@
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import type { ChatChunk } from '@turnpike/public-api/chatAnswer';
-import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
-import type { TextChunk } from '@turnpike/public-api/textCompletion';
-import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import { parseEngineJson } from '../../engines/terms/engineJson.ts';
 import type { EngineUsage } from '../../money/call/openCalls.ts';
 import {
@@ -20,6 +15,7 @@ import {
   toUsageBody,
 } from '../fields/answerFields.ts';
 import { ChunkFrame } from './chunkFrame.ts';
+import type { AnswerTerms, EncoderTerms, PlainField, StreamEncoder } from './streamEncoder.ts';
 
 /** What one event of the engine means for the client. */
 export type EditedEvent =
@@ -33,7 +29,9 @@ export type EditedEvent =
   /** The engine answers another call. */
   | { kind: 'foreign' }
   /** The model's tool calls cannot be shown: there are too many, or arguments without a name. */
-  | { kind: 'unshowable' };
+  | { kind: 'unshowable' }
+  /** More text came than is withheld for a tool that has to be called. */
+  | { kind: 'no_tool_called' };
 
 const DONE = Buffer.from('[DONE]');
 const NO_ROOM = Buffer.alloc(0);
@@ -44,6 +42,7 @@ const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
 const FOREIGN: EditedEvent = { kind: 'foreign' };
 const UNSHOWABLE: EditedEvent = { kind: 'unshowable' };
+const NO_TOOL_CALLED: EditedEvent = { kind: 'no_tool_called' };
 const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
 
 /** Edits the values of one stream, which are what is new in each chunk. */
@@ -56,53 +55,38 @@ export interface ValueEditor<Value = unknown> {
   readonly hasUnshowableCall: boolean;
 }
 
-/** What all chunks of a stream have. */
-export interface ChunkHead extends AnswerIdentity {
-  model: string;
-  /** Whoever asked for usage sees the key on every chunk, as the convention has it. */
-  usage?: TokenUsage | null;
-}
-
-/** How the chunks of an operation look. */
+/** How the values of an operation's chunks are read, and what writes them for the client. */
 export interface ChunkShape<Value = unknown> {
   /** Begins an id that the engine left out. */
   idPrefix: string;
-  /** The key under which stands what is new in each chunk. */
+  /** The key under which stands what is new in each of the engine's chunks. */
   valueKey: 'delta' | 'text';
   /** A value that tells nothing. */
   emptyValue: Value;
   createValueEditor(): ValueEditor<Value>;
-  /** A chunk with one choice, or with none. */
-  toChunk(
-    head: ChunkHead,
-    part: { value: Value; finishReason: FinishReason | null } | undefined,
-  ): ChatChunk | TextChunk;
+  /** Makes what writes the events of one call. */
+  createEncoder(terms: EncoderTerms): StreamEncoder<Value>;
 }
 
-export interface ChunkEditorOptions {
-  callId: string;
+export interface ChunkEditorOptions extends Pick<AnswerTerms, 'callId' | 'isCacheCapable' | 'chargeOf'> {
   engine: IdHabit;
   shape: ChunkShape;
-  canonicalModel: string;
-  /** Whether the client asked to see the usage. */
-  includeUsage: boolean;
-  isCacheCapable: boolean;
-  /** The charge of a usage. */
-  chargeOf: (usage: EngineUsage) => NanoUsd;
+  encoder: StreamEncoder;
+  /** Whether text is withheld until a tool is called. */
+  isToolForced: boolean;
 }
 
 /**
- * Turns an engine's chunks into the client's. A chunk is written anew from a list of keys, and so is its delta: `id`,
- * `object`, `created`, `model`, `choices` with `index`, the new value, `logprobs` (always null) and `finish_reason`; `usage`
- * where it was asked for. Nothing else an engine writes can leak. The first chunk gives `id` and `created` to all; the model
- * is the canonical id. The finish reason comes once, in a chunk of its own behind all others (`lastEvents`), because some
- * engines send more text behind a reason.
+ * Turns an engine's chunks into the client's events. What is new in a chunk is picked from a list of keys, and an encoder writes it:
+ * nothing else an engine writes can leak. The first chunk gives `id` and `created` to all; the model is the canonical id. The finish
+ * reason comes once, behind all else (`lastEvents`), because some engines send more text behind a reason.
  *
  * Plain text is edited by copying (`ChunkFrame`), anything else is parsed.
  */
 export class ChunkEditor {
   readonly #options: ChunkEditorOptions;
   readonly #values: ValueEditor;
+  #withheld: WithheldText | undefined;
   #identity: AnswerIdentity | undefined;
   #frame: ChunkFrame | undefined;
   #latestUsage: Buffer | ShownUsage | undefined;
@@ -115,6 +99,7 @@ export class ChunkEditor {
   constructor(options: ChunkEditorOptions) {
     this.#options = options;
     this.#values = options.shape.createValueEditor();
+    this.#withheld = options.isToolForced ? new WithheldText() : undefined;
   }
 
   /** The engine's latest running count; undefined until it gave one. */
@@ -138,18 +123,17 @@ export class ChunkEditor {
     return this.#values.hasUnshowableCall;
   }
 
-  /** Whether the client has been shown a tool call. */
-  get hasToolCall(): boolean {
-    return this.#values.hasToolCall;
+  /** Whether text waits for a tool call that has not come. */
+  get isWithholding(): boolean {
+    return this.#withheld !== undefined;
   }
 
-  /** The last chunks of a finished stream: the finish reason, and behind it the usage of the whole for a client that asked. */
+  /** The last events of a finished stream: why it ended, and the usage of the whole. */
   get lastEvents(): Buffer {
-    const { shape, includeUsage } = this.#options;
     const finishReason = toShownFinishReason(this.#finishReason ?? '', this.#values);
-    const usage = this.#hasFinalUsage && includeUsage ? this.usage : undefined;
-    const finish = this.#render({ value: shape.emptyValue, finishReason });
-    return Buffer.from(usage ? finish + this.#render(undefined, toUsageBody(usage, this.#options)) : finish);
+    const counted = this.#hasFinalUsage ? this.usage : undefined;
+    const usage = counted && toUsageBody(counted, this.#options);
+    return Buffer.from(this.#options.encoder.finish(this.#named, { finishReason, usage }));
   }
 
   edit(data: Buffer): EditedEvent {
@@ -204,24 +188,65 @@ export class ChunkEditor {
     // What is said now is not in the counts before it.
     if (!isSilent) this.#hasFinalUsage = false;
     if (reason !== null) this.#finishReason = reason;
-    else if (isPlain(given)) this.#learnFrame(data);
+    this.#frame = undefined;
     if (this.#finishReason === undefined ? isEmpty(value) : isSilent) return NOTHING;
-    return { kind: 'chunk', bytes: Buffer.from(this.#render({ value, finishReason: null })) };
+    if (this.#withheld && !this.#values.hasToolCall) {
+      this.#withheld.hold(value as TextDelta);
+      return this.#withheld.isFull ? NO_TOOL_CALLED : NOTHING;
+    }
+    const before = this.#withheld?.released;
+    this.#withheld = undefined;
+    const bytes = Buffer.from(`${before ? this.#write(before) : ''}${this.#write(value)}`);
+    if (reason === null && isPlain(given)) this.#learnFrame(data);
+    return { kind: 'chunk', bytes };
   }
 
-  #render(
-    part: { value: unknown; finishReason: FinishReason | null } | undefined,
-    usage: TokenUsage | null = null,
-  ): string {
-    const { shape, canonicalModel: model, includeUsage } = this.#options;
-    const identity = this.#identity ?? readIdentity({}, shape.idPrefix);
-    return `data: ${JSON.stringify(shape.toChunk({ ...identity, model, ...(includeUsage && { usage }) }, part))}\n\n`;
+  /** What the first chunk gave; made up where none came. */
+  get #named(): AnswerIdentity {
+    this.#identity ??= readIdentity({}, this.#options.shape.idPrefix);
+    return this.#identity;
+  }
+
+  #write(value: unknown): string {
+    return this.#options.encoder.write(this.#named, value, this.usage?.promptTokens ?? 0);
   }
 
   #learnFrame(data: Buffer): void {
-    const { valueKey, emptyValue } = this.#options.shape;
-    const clientEvent = this.#render({ value: emptyValue, finishReason: null });
-    this.#frame = ChunkFrame.learn(data, { valueKey, emptyValue, clientEvent });
+    const { shape, encoder } = this.#options;
+    const framePlain = (field: PlainField) => encoder.framePlain(this.#named, field);
+    this.#frame = ChunkFrame.learn(data, { valueKey: shape.valueKey, framePlain });
+  }
+}
+
+/** Text withheld at most. It is more than any model says in one answer. */
+const MAX_WITHHELD_LENGTH = 1_048_576;
+
+type TextDelta = Record<string, string | null>;
+
+/**
+ * What an engine said before it called the tool that it has to call: withheld, so that an answer without a call can still be a refusal
+ * (decisions, Streams). The deltas are put together to one, as they reach the client at once: a model may think for thousands of tokens
+ * first, each of which would take as much memory as fifty in one delta.
+ */
+class WithheldText {
+  #length = 0;
+  /** One delta with all that was withheld, if anything was. Changed here alone. */
+  released: TextDelta | undefined;
+
+  /** More was withheld than is kept: the tool will not be called. */
+  get isFull(): boolean {
+    return this.#length > MAX_WITHHELD_LENGTH;
+  }
+
+  /** Holds back a delta of text alone. */
+  hold(delta: TextDelta): void {
+    const held = this.released ?? {};
+    for (const [key, text] of Object.entries(delta)) {
+      this.#length += text?.length ?? 0;
+      const before = held[key];
+      held[key] = typeof before === 'string' ? before + (text ?? '') : text;
+    }
+    this.released = held;
   }
 }
 

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { PlainField } from './streamEncoder.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -14,22 +15,14 @@ const NOTHING = Buffer.alloc(0);
 const SHORT_ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\bfnrt')) SHORT_ESCAPES[byte] = 1;
 
-/** How a new value is written that is one text and nothing else: the text stands once in each gap. */
-interface PlainForm {
-  engine: readonly [start: string, end: string];
-  client: readonly string[];
-}
-
-const REASONING = ['{"reasoning":"', '","reasoning_content":"', '"}'];
-
-/** The plain values that chunks may have, by the key they stand under. */
-const PLAIN_FORMS: Record<'delta' | 'text', readonly PlainForm[]> = {
+/** How an engine writes a new value that is one text and nothing else, by the key it stands under. */
+const PLAIN_FORMS: Record<'delta' | 'text', readonly { field: PlainField; start: string; end: string }[]> = {
   delta: [
-    { engine: ['{"content":"', '"}'], client: ['{"content":"', '"}'] },
-    { engine: ['{"reasoning":"', '"}'], client: REASONING },
-    { engine: ['{"reasoning_content":"', '"}'], client: REASONING },
+    { field: 'content', start: '{"content":"', end: '"}' },
+    { field: 'reasoning', start: '{"reasoning":"', end: '"}' },
+    { field: 'reasoning', start: '{"reasoning_content":"', end: '"}' },
   ],
-  text: [{ engine: ['"', '"'], client: ['"', '"'] }],
+  text: [{ field: 'text', start: '"', end: '"' }],
 };
 
 /**
@@ -55,31 +48,29 @@ export class ChunkFrame {
   }
 
   /**
-   * Learns the frame from a chunk with a plain value under `valueKey`. `clientEvent` is the client's event with `emptyValue` in
-   * the value's place. Undefined where the chunk's bytes are not of that form.
+   * Learns the frame from a chunk with a plain value under `valueKey`. `framePlain` gives what stands around the text in the client's
+   * event. Undefined where the chunk's bytes are not of that form.
    */
   static learn(
     data: Buffer,
-    { valueKey, emptyValue, clientEvent }: { valueKey: 'delta' | 'text'; emptyValue: unknown; clientEvent: string },
+    {
+      valueKey,
+      framePlain,
+    }: { valueKey: 'delta' | 'text'; framePlain: (field: PlainField) => readonly string[] | undefined },
   ) {
     const { body } = cutUsage(data);
     const mark = `"${valueKey}":`;
+    // Unescaped quotes stand around keys alone, so this is the key and no part of a text.
     const start = body.indexOf(mark) + mark.length;
     const end = endOfValue(body, start);
-    // Unescaped quotes stand around keys alone, so this is the key and no part of a text.
-    const [head, tail] = clientEvent.split(`${mark}${JSON.stringify(emptyValue)}`);
-    if (start < mark.length || end === -1 || head === undefined || tail === undefined) return undefined;
-    for (const { engine, client } of PLAIN_FORMS[valueKey]) {
-      const textStart = start + engine[0].length;
-      const textEnd = end - engine[1].length;
-      if (textEnd < textStart || body.toString('latin1', start, textStart) !== engine[0]) continue;
-      if (body.toString('latin1', textEnd, end) !== engine[1]) continue;
-      const between = client.slice(1, -1);
-      return new ChunkFrame({ head: body.subarray(0, textStart), tail: body.subarray(textEnd) }, [
-        `${head}${mark}${client[0]}`,
-        ...between,
-        `${client.at(-1)}${tail}`,
-      ]);
+    if (start < mark.length || end === -1) return undefined;
+    for (const form of PLAIN_FORMS[valueKey]) {
+      const textStart = start + form.start.length;
+      const textEnd = end - form.end.length;
+      if (textEnd < textStart || body.toString('latin1', start, textStart) !== form.start) continue;
+      if (body.toString('latin1', textEnd, end) !== form.end) continue;
+      const parts = framePlain(form.field);
+      return parts && new ChunkFrame({ head: body.subarray(0, textStart), tail: body.subarray(textEnd) }, parts);
     }
     return undefined;
   }

@@ -76,8 +76,8 @@ it('is over from the beginning where its client left before, and keeps no timer'
 });
 
 it.each([
-  ['is whole', (client: ClientStream) => client.done()],
-  ['has failed', (client: ClientStream) => client.fail({ status: 500, body: { detail: '' } })],
+  ['is whole', (client: ClientStream) => client.end('data: [DONE]\n\n')],
+  ['has failed', (client: ClientStream) => client.end('data: {}\n\n')],
 ])(
   'cuts a client that does not read the end of a stream that %s, and the call hears nothing of it',
   async (_case, end) => {

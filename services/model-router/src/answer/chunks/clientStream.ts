@@ -2,13 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { toChunk } from '@turnpike/http-service/toChunk';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
-import type { WireError } from '@turnpike/public-api/wireError';
 import type { Payload } from '../fields/answerFields.ts';
 
 /** One line, and no blank one: some clients take a blank line for the end of an event, though it be empty. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
-const DONE = Buffer.from('data: [DONE]\n\n');
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
@@ -81,17 +79,10 @@ export class ClientStream {
     return false;
   }
 
-  /** Ends a stream that is whole, with one more event first if there is one. */
-  done(lastEvent?: Payload): void {
+  /** Ends a stream with its last events. */
+  end(lastEvents: Payload): void {
     if (this.#isOver) return;
-    const event = typeof lastEvent === 'string' ? Buffer.from(lastEvent) : lastEvent;
-    this.#end(event ? [event, DONE] : [DONE]);
-  }
-
-  /** Ends a stream that is not: one error event, no `[DONE]`. */
-  fail({ body }: WireError): void {
-    if (this.#isOver) return;
-    this.#end([Buffer.from(`data: ${JSON.stringify(body)}\n\n`)]);
+    this.#end(typeof lastEvents === 'string' ? Buffer.from(lastEvents) : lastEvents);
   }
 
   /** Drops a client that does not read: no word would reach it. */
@@ -114,10 +105,10 @@ export class ClientStream {
   }
 
   /** Sends the last bytes. The call is over, so a client that does not read them is cut without a word to anyone. */
-  #end(lastEvents: readonly Buffer[]): void {
+  #end(lastEvents: Buffer): void {
     if (!this.#res.headersSent) this.#begin();
     this.#finish();
-    const piece = this.#toPiece(lastEvents);
+    const piece = this.#toPiece([lastEvents]);
     this.#res.end(this.#isChunked ? Buffer.concat([piece, LAST_CHUNK]) : piece);
     if (this.#res.writableLength > 0) cutSlowReader(this.#res, this.#options.slowReaderMs);
   }

@@ -7,7 +7,9 @@ import { toInferenceError } from '../../api/inferenceError.ts';
 import type { EngineFault } from '../../api/inferenceFault.ts';
 import { vllm } from '../../engines/vllm/vllm.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
+import type { ChunkShape } from './chunkEditor.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
+import type { StreamEncoder } from './streamEncoder.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
@@ -19,18 +21,17 @@ interface ReadStream {
   end: StreamEnd | undefined;
 }
 
-const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStream =>
-  new EngineStream({
-    callId: 'call-1',
+const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStream => {
+  const terms = { callId: 'call-1', canonicalModel: 'small-chat', isCacheCapable: true, chargeOf: () => 2_010n };
+  return new EngineStream({
+    ...terms,
     engine: { repeatsCallIds: true },
-    shape: CHAT_CHUNKS,
-    canonicalModel: 'small-chat',
-    includeUsage,
-    isCacheCapable: true,
-    chargeOf: () => 2_010n,
+    shape: CHAT_CHUNKS as ChunkShape,
+    encoder: CHAT_CHUNKS.createEncoder({ ...terms, includeUsage }) as StreamEncoder,
     isToolForced,
     toFault: (status, text) => vllm.toFault(status, text, { cacheSalt: 'salt' }),
   });
+};
 
 /** Reads an engine's bytes in these pieces as an attempt does: up to its end, or to theirs. */
 function read(pieces: Buffer[], options?: Parameters<typeof aStream>[0]): ReadStream {
@@ -50,7 +51,7 @@ const errorEvent = errorEventOf({ kind: 'engine_failed' });
 function lastEventsOf(end: StreamEnd): string {
   if (end.kind === 'failed') return errorEventOf(end.fault);
   if (end.kind === 'unshowable') return errorEvent;
-  return end.usage ? `${end.lastEvents}data: [DONE]\n\n` : errorEvent;
+  return end.usage ? String(end.lastEvents) : errorEvent;
 }
 
 describe('whatever an engine sends, and however its bytes are cut', () => {

@@ -20,7 +20,6 @@ export interface StreamStep {
 }
 
 export interface EngineStreamOptions extends ChunkEditorOptions {
-  isToolForced: boolean;
   toFault: (status: number, body: Buffer) => EngineFault;
 }
 
@@ -37,14 +36,12 @@ export class EngineStream {
   readonly #parser = new SseParser();
   readonly #editor: ChunkEditor;
   readonly #toFault: EngineStreamOptions['toFault'];
-  #held: WithheldText | undefined;
   /** Whether any event has come from the engine, even one without meaning. Changed here alone. */
   hasBegun = false;
 
-  constructor({ isToolForced, toFault, ...options }: EngineStreamOptions) {
+  constructor({ toFault, ...options }: EngineStreamOptions) {
     this.#toFault = toFault;
     this.#editor = new ChunkEditor(options);
-    this.#held = isToolForced ? new WithheldText() : undefined;
   }
 
   /** The engine's latest running count; undefined until it gave one. */
@@ -74,7 +71,8 @@ export class EngineStream {
       case 'nothing':
         return undefined;
       case 'chunk':
-        return this.#show(edited.bytes, events);
+        events.push(edited.bytes);
+        return undefined;
       case 'done':
         return this.#toEnd();
       case 'error': {
@@ -83,6 +81,8 @@ export class EngineStream {
       }
       case 'unshowable':
         return { kind: 'unshowable' };
+      case 'no_tool_called':
+        return NO_TOOL_CALLED;
       case 'broken':
         return failedItself('engine_sent_nonsense');
       case 'foreign':
@@ -90,69 +90,12 @@ export class EngineStream {
     }
   }
 
-  #show(event: Buffer, events: Buffer[]): StreamEnd | undefined {
-    if (!this.#held) {
-      events.push(event);
-      return undefined;
-    }
-    if (!this.#editor.hasToolCall) {
-      this.#held.hold(event);
-      return this.#held.isFull ? NO_TOOL_CALLED : undefined;
-    }
-    events.push(...this.#held.release(), event);
-    this.#held = undefined;
-    return undefined;
-  }
-
   #toEnd(): StreamEnd {
-    const { isFinished, hasUnshowableCall, finalUsage: usage, lastEvents } = this.#editor;
+    const { isFinished, hasUnshowableCall, isWithholding } = this.#editor;
     if (isFinished && hasUnshowableCall) return { kind: 'unshowable' };
-    if (this.#held) return NO_TOOL_CALLED;
-    return isFinished ? { kind: 'whole', usage, lastEvents } : failedItself('engine_did_not_finish');
-  }
-}
-
-/** Text withheld at most. It is more than any model says in one answer. */
-const MAX_HELD_LENGTH = 1_048_576;
-
-interface HeldChunk {
-  choices: { delta: Record<string, string | null> }[];
-}
-
-/**
- * What an engine said before it called the tool that it has to call: withheld, so that an answer without a call can still
- * be a refusal (decisions, Streams). The chunks are put together to one, as they reach the client at once: a model may
- * think for thousands of tokens first, each of which would take as much memory as fifty in one chunk.
- */
-class WithheldText {
-  #chunk: HeldChunk | undefined;
-  #length = 0;
-
-  /** More was withheld than is kept: the tool will not be called. */
-  get isFull(): boolean {
-    return this.#length > MAX_HELD_LENGTH;
-  }
-
-  /** Holds back a client's event, which has a delta of text alone. */
-  hold(event: Buffer): void {
-    const chunk = JSON.parse(event.toString('utf8').slice('data: '.length)) as HeldChunk;
-    const delta = chunk.choices[0]?.delta ?? {};
-    for (const text of Object.values(delta)) this.#length += text?.length ?? 0;
-    const held = this.#chunk?.choices[0]?.delta;
-    if (held) join(held, delta);
-    else this.#chunk = chunk;
-  }
-
-  /** One event with all that was withheld, if anything was. */
-  release(): Buffer[] {
-    return this.#chunk ? [Buffer.from(`data: ${JSON.stringify(this.#chunk)}\n\n`)] : [];
-  }
-}
-
-/** Adds the texts of a later delta to those of an earlier one. */
-function join(held: Record<string, string | null>, delta: Record<string, string | null>): void {
-  for (const [key, text] of Object.entries(delta)) {
-    const before = held[key];
-    held[key] = typeof before === 'string' ? before + (text ?? '') : text;
+    if (isWithholding) return NO_TOOL_CALLED;
+    if (!isFinished) return failedItself('engine_did_not_finish');
+    const { finalUsage: usage, lastEvents } = this.#editor;
+    return { kind: 'whole', usage, lastEvents };
   }
 }

@@ -1,36 +1,58 @@
 import { randomBytes } from 'node:crypto';
 import type { ChatChunk, ChatCompletion, ChatDelta, ToolCall } from '@turnpike/public-api/chatAnswer';
+import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { ChunkShape, ValueEditor } from '../chunks/chunkEditor.ts';
+import type { AnswerTerms } from '../chunks/streamEncoder.ts';
 import {
+  type AnswerIdentity,
   isObject,
   MAX_ID_LENGTH,
+  type MessageFields,
   pickMessageFields,
   readEngineUsage,
   readIdentity,
+  type ShownUsage,
   toolCallsOf,
   toShownFinishReason,
   toUsageBody,
 } from '../fields/answerFields.ts';
+import { ChunkEncoder } from './chunkEncoder.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
+
+/** An engine's whole answer to a chat, with what clients may see of it. */
+export interface ChatAnswer {
+  identity: AnswerIdentity;
+  message: MessageFields;
+  toolCalls: ToolCall[];
+  finishReason: FinishReason;
+  usage: ShownUsage;
+}
+
+/** Makes the function that turns an engine's whole answer to a chat into a client's, as `write` has it. */
+export const editChatAnswers =
+  (write: (answer: ChatAnswer, terms: AnswerTerms) => object) =>
+  (bytes: Buffer, terms: AnswerOptions): WholeAnswer => {
+    const read = readAnswer(bytes, terms);
+    if (read.kind !== 'read') return read;
+    const { answer, choice, finishReason: reason } = read;
+    if (!isObject(choice.message)) return { kind: 'broken' };
+    const message = pickMessageFields(choice.message);
+    const toolCalls = editToolCalls(toolCallsOf(choice.message));
+    if (!message || !toolCalls) return { kind: 'broken' };
+    const hasToolCall = toolCalls.length > 0;
+    const usage = readEngineUsage(answer.usage);
+    const identity = readIdentity(answer, CHAT_CHUNKS.idPrefix);
+    const finishReason = toShownFinishReason(reason, { hasToolCall });
+    const payload = usage && toPayload(write({ identity, message, toolCalls, finishReason, usage }, terms));
+    return { kind: 'answer', payload, usage, hasToolCall };
+  };
 
 /**
  * An engine's whole chat answer as the client gets it: written anew from the convention's keys, with the canonical model,
  * cache and reasoning counts, and nothing else that an engine adds.
  */
-export function editChatAnswer(bytes: Buffer, { canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
-  const read = readAnswer(bytes, terms);
-  if (read.kind !== 'read') return read;
-  const { answer, choice, finishReason } = read;
-  if (!isObject(choice.message)) return { kind: 'broken' };
-  const fields = pickMessageFields(choice.message);
-  const toolCalls = editToolCalls(toolCallsOf(choice.message));
-  if (!fields || !toolCalls) return { kind: 'broken' };
-  const hasToolCall = toolCalls.length > 0;
-  const usage = readEngineUsage(answer.usage);
-  const { id, created } = readIdentity(answer, CHAT_CHUNKS.idPrefix);
-  const finish_reason = toShownFinishReason(finishReason, { hasToolCall });
-  const body =
-    usage &&
+export const editChatAnswer = editChatAnswers(
+  ({ identity: { id, created }, message, toolCalls, finishReason, usage }, { canonicalModel, ...terms }) =>
     ({
       id,
       object: 'chat.completion',
@@ -43,17 +65,16 @@ export function editChatAnswer(bytes: Buffer, { canonicalModel, ...terms }: Answ
             role: 'assistant',
             content: null,
             refusal: null,
-            ...fields,
-            ...(hasToolCall && { tool_calls: toolCalls }),
+            ...message,
+            ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
           },
           logprobs: null,
-          finish_reason,
+          finish_reason: finishReason,
         },
       ],
       usage: toUsageBody(usage, terms),
-    } satisfies ChatCompletion);
-  return { kind: 'answer', payload: toPayload(body), usage, hasToolCall };
-}
+    }) satisfies ChatCompletion,
+);
 
 /** A whole answer's calls, each its own first and last delta. Undefined where one is none, or has no name. */
 function editToolCalls(entries: readonly unknown[]): ToolCall[] | undefined {
@@ -89,11 +110,17 @@ class ChatDeltaEditor implements ValueEditor<ChatDelta> {
   }
 }
 
-export const CHAT_CHUNKS: ChunkShape<ChatDelta> = {
+/** How the deltas of a chat are read, whichever API its client speaks. */
+export const CHAT_DELTAS = {
   idPrefix: 'chatcmpl',
   valueKey: 'delta',
   emptyValue: {},
   createValueEditor: () => new ChatDeltaEditor(),
+} satisfies Omit<ChunkShape<ChatDelta>, 'createEncoder'>;
+
+const CHUNK_FORM: ConstructorParameters<typeof ChunkEncoder<ChatDelta>>[0] = {
+  emptyValue: {},
+  plainFields: { content: ['content'], reasoning: ['reasoning', 'reasoning_content'] },
   toChunk: ({ id, created, model, ...usage }, part) =>
     ({
       id,
@@ -103,6 +130,11 @@ export const CHAT_CHUNKS: ChunkShape<ChatDelta> = {
       choices: part ? [{ index: 0, delta: part.value, logprobs: null, finish_reason: part.finishReason }] : [],
       ...usage,
     }) satisfies ChatChunk,
+};
+
+export const CHAT_CHUNKS: ChunkShape<ChatDelta> = {
+  ...CHAT_DELTAS,
+  createEncoder: (terms) => new ChunkEncoder(CHUNK_FORM, terms),
 };
 
 /** Most calls in one answer, and most of all their arguments before a name. A prompt can make a model write more. */

@@ -1,6 +1,7 @@
 import type { TextChunk, TextCompletion } from '@turnpike/public-api/textCompletion';
 import type { ChunkShape } from '../chunks/chunkEditor.ts';
 import { readEngineUsage, readIdentity, toShownFinishReason, toUsageBody } from '../fields/answerFields.ts';
+import { ChunkEncoder } from './chunkEncoder.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */
@@ -25,15 +26,9 @@ export function editCompletionAnswer(bytes: Buffer, { canonicalModel, ...terms }
   return { kind: 'answer', payload: toPayload(body), usage, hasToolCall: false };
 }
 
-export const COMPLETION_CHUNKS: ChunkShape<string> = {
-  idPrefix: 'cmpl',
-  valueKey: 'text',
+const CHUNK_FORM: ConstructorParameters<typeof ChunkEncoder<string>>[0] = {
   emptyValue: '',
-  createValueEditor: () => ({
-    edit: (text) => (typeof text === 'string' ? text : undefined),
-    hasToolCall: false,
-    hasUnshowableCall: false,
-  }),
+  plainFields: { text: [] },
   toChunk: ({ id, created, model, ...usage }, part) =>
     ({
       id,
@@ -43,4 +38,16 @@ export const COMPLETION_CHUNKS: ChunkShape<string> = {
       choices: part ? [{ index: 0, text: part.value, logprobs: null, finish_reason: part.finishReason }] : [],
       ...usage,
     }) satisfies TextChunk,
+};
+
+export const COMPLETION_CHUNKS: ChunkShape<string> = {
+  idPrefix: 'cmpl',
+  valueKey: 'text',
+  emptyValue: '',
+  createValueEditor: () => ({
+    edit: (text) => (typeof text === 'string' ? text : undefined),
+    hasToolCall: false,
+    hasUnshowableCall: false,
+  }),
+  createEncoder: (terms) => new ChunkEncoder(CHUNK_FORM, terms),
 };

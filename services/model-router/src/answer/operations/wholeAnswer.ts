@@ -1,6 +1,5 @@
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { parseEngineJson } from '../../engines/terms/engineJson.ts';
-import type { EngineUsage } from '../../money/call/openCalls.ts';
+import type { AnswerTerms } from '../chunks/streamEncoder.ts';
 import type { IdHabit, Payload, ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, isOfAnotherCall, readFinishReason, statusOf } from '../fields/answerFields.ts';
 
@@ -14,13 +13,8 @@ export type WholeAnswer =
   /** It answers another call. */
   | { kind: 'foreign' };
 
-export interface AnswerOptions {
-  callId: string;
+export interface AnswerOptions extends AnswerTerms {
   engine: IdHabit;
-  canonicalModel: string;
-  isCacheCapable: boolean;
-  /** The charge of a usage. */
-  chargeOf: (usage: EngineUsage) => NanoUsd;
 }
 
 export const toPayload = (body: object | undefined): string | undefined => body && JSON.stringify(body);

@@ -1,0 +1,77 @@
+import type { ChatChunk } from '@turnpike/public-api/chatAnswer';
+import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
+import type { TextChunk } from '@turnpike/public-api/textCompletion';
+import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
+import type { WireError } from '@turnpike/public-api/wireError';
+import type { EncoderTerms, PlainField, StreamEncoder } from '../chunks/streamEncoder.ts';
+import type { AnswerIdentity } from '../fields/answerFields.ts';
+
+/** What all chunks of a stream have. */
+export interface ChunkHead extends AnswerIdentity {
+  model: string;
+  /** Whoever asked for usage sees the key on every chunk, as the convention has it. */
+  usage?: TokenUsage | null;
+}
+
+/** How chunks look. */
+interface ChunkForm<Value> {
+  emptyValue: Value;
+  /** The fields that a plain text stands in, by its own field. */
+  plainFields: Partial<Record<PlainField, readonly string[]>>;
+  /** A chunk with one choice, or with none. */
+  toChunk(
+    head: ChunkHead,
+    part: { value: Value; finishReason: FinishReason | null } | undefined,
+  ): ChatChunk | TextChunk;
+}
+
+const DONE = 'data: [DONE]\n\n';
+/** Stands for the text where a frame is made. No model's name holds it, and no id is as long. */
+const MARK = 'TEXT'.repeat(80);
+
+/**
+ * Writes chunks, each an event by itself: `id`, `object`, `created`, `model`, `choices` with `index`, the new value, `logprobs`
+ * (always null) and `finish_reason`; `usage` where it was asked for. `[DONE]` ends a stream that is whole.
+ */
+export class ChunkEncoder<Value> implements StreamEncoder<Value> {
+  readonly #form: ChunkForm<Value>;
+  readonly #model: string;
+  readonly #includeUsage: boolean;
+
+  constructor(form: ChunkForm<Value>, { canonicalModel, includeUsage }: EncoderTerms) {
+    this.#form = form;
+    this.#model = canonicalModel;
+    this.#includeUsage = includeUsage;
+  }
+
+  write(identity: AnswerIdentity, value: Value): string {
+    return this.#event(identity, { value, finishReason: null });
+  }
+
+  framePlain(identity: AnswerIdentity, field: PlainField): readonly string[] | undefined {
+    const fields = this.#form.plainFields[field];
+    const value = fields?.length === 0 ? MARK : Object.fromEntries((fields ?? []).map((name) => [name, MARK]));
+    return fields && this.write(identity, value as Value).split(MARK);
+  }
+
+  finish(
+    identity: AnswerIdentity,
+    { finishReason, usage }: { finishReason: FinishReason; usage: TokenUsage | undefined },
+  ): string {
+    const finish = this.#event(identity, { value: this.#form.emptyValue, finishReason });
+    return `${finish}${usage && this.#includeUsage ? this.#event(identity, undefined, usage) : ''}${DONE}`;
+  }
+
+  fail({ body }: WireError): string {
+    return `data: ${JSON.stringify(body)}\n\n`;
+  }
+
+  #event(
+    identity: AnswerIdentity,
+    part: { value: Value; finishReason: FinishReason | null } | undefined,
+    usage: TokenUsage | null = null,
+  ): string {
+    const head = { ...identity, model: this.#model, ...(this.#includeUsage && { usage }) };
+    return `data: ${JSON.stringify(this.#form.toChunk(head, part))}\n\n`;
+  }
+}
