@@ -26,7 +26,7 @@ let userId: string;
 let workspaceId: string;
 beforeAll(async () => {
   account = await startAccount();
-  listener = await startOperatorListener(account.db);
+  listener = await startOperatorListener(account);
   folder = await mkdtemp(join(tmpdir(), 'turnpike-account-'));
   stackFile = await describeStack({ 'control-plane': { internal_url: listener.url, pid: process.pid } });
 
@@ -223,6 +223,33 @@ it('lists top-ups, and settles none without a payment processor', async () => {
   expect((await run('top-ups', 'list')).stdout).toMatch(/topup_1 .*created +25\.50 usd/);
   const settled = await run('top-ups', 'settle', 'topup_1');
   expect([settled.code, settled.stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
+});
+
+it('lists refunds, and starts none without a payment processor', async () => {
+  expect((await run('refunds', 'list')).stdout).toContain('There are no refunds.');
+  await account.db.$executeRaw`
+    INSERT INTO refund (refund_id, top_up_id, wanted_cents, unit_nano_usd, note, started_by)
+    VALUES ('refund_1', 'topup_1', 1050, 10000000, 'a test', 'operator:alice')`;
+  const aRefund = {
+    refund_id: 'refund_1',
+    top_up_id: 'topup_1',
+    state: 'taking',
+    wanted_cents: 1_050,
+    taken_usd: null,
+  };
+  expect((await read('refunds', 'list', '--workspace', workspaceId)).refunds).toEqual([
+    expect.objectContaining(aRefund),
+  ]);
+  expect(await read('refunds', 'show', 'refund_1')).toMatchObject(aRefund);
+  expect((await run('refunds', 'show', 'refund_1')).stdout).toMatch(
+    /refund_1 .*taking +10\.50 usd[\s\S]*Started by operator:alice/,
+  );
+  const unknown = await run('refunds', 'show', 'refund_none');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike refunds list')]);
+  for (const wrong of ['0', '-1', '1.234', 'all'])
+    expect((await run('refunds', 'start', 'topup_1', '--amount', wrong, '--yes')).code).toBe(2);
+  const started = await run('refunds', 'start', 'topup_1', '--amount', '12.50', '--yes');
+  expect([started.code, started.stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
 });
 
 it('says what is wrong', async () => {

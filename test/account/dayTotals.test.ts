@@ -26,7 +26,7 @@ let operator: Client<typeof controlPlaneApi>;
 const workspaces: Record<'us' | 'eu', string> = { us: '', eu: '' };
 beforeAll(async () => {
   account = await startAccount();
-  listener = await startOperatorListener(account.db);
+  listener = await startOperatorListener(account);
   ledger = await openTestLedger();
   region = toClient('usage-ledger');
   operator = toClient('operator', 'alice');

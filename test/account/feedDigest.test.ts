@@ -25,7 +25,7 @@ let comparing: NonNullable<ReturnType<typeof compareWorkspaces>>;
 const alerts: { workspaceIds: string[] }[] = [];
 beforeAll(async () => {
   account = await startAccount();
-  listener = await startOperatorListener(account.db);
+  listener = await startOperatorListener(account);
   auth = await startAuth();
   const log = Object.assign(aSilentLogger(), { error: (facts: { workspaceIds: string[] }) => alerts.push(facts) });
   telemetry = startTelemetry({

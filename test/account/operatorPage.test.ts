@@ -28,7 +28,7 @@ let organizationId: string;
 const pages: RunningPage[] = [];
 beforeAll(async () => {
   account = await startAccount();
-  listener = await startOperatorListener(account.db);
+  listener = await startOperatorListener(account);
   folder = await mkdtemp(join(tmpdir(), 'turnpike-operator-'));
   stackFile = join(folder, 'stack.json');
   const secretsFile = join(folder, 'secrets.json');

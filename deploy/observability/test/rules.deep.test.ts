@@ -258,6 +258,11 @@ const CASES: Case[] = [
     says: 'A webhook of the payment processor has waited for 20m 0s',
   },
   {
+    alert: 'RefundStuck',
+    series: { [at('turnpike_refund_oldest_seconds')]: stays(4_200) },
+    says: 'A refund has been under way for 1h 10m 0s',
+  },
+  {
     alert: 'ConsoleFlooded',
     series: { [at('turnpike_faults_total', 'too_many_requests')]: grows(600) },
     says: 'The console host refuses 10 requests a second',

@@ -31,7 +31,17 @@ export const creditEntry = z.object({
   nano_usd: nanoUsdSchema,
   note: z.string().max(200),
 });
-export const feedEntry = z.discriminatedUnion('kind', [workspaceEntry, creditEntry]);
+/** Credit that the account layer wants back for a refund. A region takes what is unspent of it, and reports that once. */
+export const takeBackEntry = z.object({
+  kind: z.literal('take_back'),
+  seq: sequence,
+  take_back_id: z.string().min(1).max(150),
+  workspace_id: z.string().regex(/^ws_/),
+  nano_usd: nanoUsdSchema,
+  /** The credit of one cent: a multiple of it is taken. */
+  unit_nano_usd: nanoUsdSchema,
+});
+export const feedEntry = z.discriminatedUnion('kind', [workspaceEntry, creditEntry, takeBackEntry]);
 export type FeedEntry = z.infer<typeof feedEntry>;
 
 /** Part of a region's feed: the entries behind `after`, in their order, none left out. */

@@ -142,6 +142,27 @@ const topUpSchema = z.object({
   charged_at: z.string().nullable(),
 });
 
+const refundSchema = z.object({
+  refund_id: z.string(),
+  top_up_id: z.string(),
+  workspace_id: z.string(),
+  state: z.string(),
+  currency: z.enum(['usd', 'eur']),
+  /** Without tax. */
+  wanted_cents: z.number().int(),
+  /** What the region took, without tax. Null: it has not reported yet. */
+  taken_cents: z.number().int().nullable(),
+  tax_cents: z.number().int().nullable(),
+  taken_nano_usd: nanoUsdSchema.nullable(),
+  credit_note_number: z.string().nullable(),
+  /** The reason of the processor, where it refused. */
+  refusal: z.string().nullable(),
+  note: z.string(),
+  started_by: z.string(),
+  created_at: z.string(),
+  ended_at: z.string().nullable(),
+});
+
 const ofOrganization = z.object({ organization_id: anyId });
 const NO_WORKSPACE = {
   workspace_not_found: { status: 404, message: 'The account layer has no such workspace.' },
@@ -198,6 +219,23 @@ export const controlPlaneApi = defineApi('control-plane', {
     }),
     faults: {
       workspace_of_another_region: { status: 403, message: 'A workspace of the report is of another region.' },
+    },
+  },
+  putTakeBack: {
+    callers: ['usage-ledger'],
+    method: 'PUT',
+    path: '/internal/take-backs/:take_back_id',
+    promise:
+      "Takes how much of wanted credit the caller's region took from a workspace. The first report counts: the answer is what is booked, and a region that took another amount corrects itself.",
+    params: z.object({ take_back_id: anyId }),
+    body: z.object({ taken_nano_usd: nanoUsdSchema }),
+    answer: z.object({ taken_nano_usd: nanoUsdSchema }),
+    faults: {
+      take_back_not_found: { status: 404, message: 'The account layer wants no such credit of this region back.' },
+      take_back_differs: {
+        status: 409,
+        message: 'This is more than the wanted credit, or no multiple of its unit. Nothing was booked.',
+      },
     },
   },
   listDayTotals: {
@@ -264,6 +302,48 @@ export const controlPlaneApi = defineApi('control-plane', {
       billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
       payments_away: { status: 503, message: 'The payment processor does not answer. Nothing was changed.' },
     },
+  },
+  startRefund: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/top-ups/:top_up_id/refunds',
+    promise:
+      'wants the credit of a top-up back, or that of some of its cents without tax; what the region took of it is refunded by a credit note',
+    params: z.object({ top_up_id: anyId }),
+    body: z.strictObject({
+      /** Absent: all that is left of the top-up. */
+      net_cents: z.number().int().min(1).optional(),
+      note: text.max(500),
+    }),
+    answer: refundSchema,
+    faults: {
+      top_up_not_found: { status: 404, message: 'There is no such top-up.' },
+      top_up_not_invoiced: {
+        status: 409,
+        message: 'This top-up is {state}. A refund is a credit note for its invoice, which is not there.',
+      },
+      top_up_disputed: { status: 409, message: 'The payment is disputed or was lost, so it cannot be refunded.' },
+      refund_under_way: { status: 409, message: 'The refund {refund_id} of this top-up is under way.' },
+      refund_too_large: { status: 409, message: '{left} cents without tax are left of this top-up.' },
+      billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
+    },
+  },
+  listRefunds: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/refunds',
+    promise: 'refunds of all workspaces or of one, in any state, 500 a page, by their ids',
+    params: z.object({ after: afterId, workspace_id: anyId.optional() }),
+    answer: z.object({ refunds: z.array(refundSchema), next_after: nextAfter }),
+  },
+  getRefund: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/refunds/:refund_id',
+    promise: 'a refund with its state and the credit note',
+    params: z.object({ refund_id: anyId }),
+    answer: refundSchema,
+    faults: { refund_not_found: { status: 404, message: 'There is no such refund.' } },
   },
   listRates: {
     callers: ['operator'],

@@ -135,10 +135,11 @@ export const modelRouterApi = defineApi('model-router', {
     answerLimitBytes: 16 * 1024,
   },
   getCredit: {
-    callers: ['auth'],
+    callers: ['auth', 'usage-ledger'],
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/credit',
-    promise: 'live, for `/v1/svc/credit`: credit before holds, holds, and the spend of this month',
+    promise:
+      'live, for `/v1/svc/credit` and for credit that is taken back: credit before holds, holds, and the spend of this month',
     params: z.object({ workspace_id: anyId }),
     answer: z.object({
       credit_nano_usd: nanoUsdSchema,

@@ -26,7 +26,9 @@ import express, {
 import type { Origin } from './audit/audit.ts';
 import { createWebhookGuard, takeWebhook, WEBHOOK_FAULTS, WEBHOOK_PATH } from './billing/paymentEvents.ts';
 import type { Payments } from './billing/paymentProcessor.ts';
+import { recordTaken } from './billing/refunds.ts';
 import { returnFromCheckout } from './billing/returnFromCheckout.ts';
+import type { ReversalQueue } from './billing/reversalQueue.ts';
 import { CHECKOUT_RETURN_PATH } from './billing/topUps.ts';
 import type { Db } from './database/openDatabase.ts';
 import { putDayTotals } from './day-totals/dayTotals.ts';
@@ -158,12 +160,14 @@ async function endSignIn(dependencies: AppDependencies, req: Request, res: Respo
 export const listInternalRoutes = ({
   db,
   payments,
+  reversalQueue,
   log,
   signingKey,
   internalGuard,
 }: {
   db: Db;
   payments: Payments | undefined;
+  reversalQueue: ReversalQueue;
   log: Logger;
   signingKey: SigningKey;
   internalGuard: Guard;
@@ -179,6 +183,11 @@ export const listInternalRoutes = ({
       async readFeedDigest({ params: { after } }, res) {
         const region = regionSchema.parse(internalScopeOf(res));
         return { digest: await readDigest(db, { region, after }, signingKey) };
+      },
+      async putTakeBack({ params: { take_back_id: refundId }, body: { taken_nano_usd: takenNanoUsd } }, res) {
+        const region = regionSchema.parse(internalScopeOf(res));
+        const booked = await recordTaken({ db, reversalQueue }, { refundId, region, takenNanoUsd });
+        return { taken_nano_usd: String(booked) };
       },
       putDayTotals: async ({ body }, res) => putDayTotals(db, regionSchema.parse(internalScopeOf(res)), body),
     },

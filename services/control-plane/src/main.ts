@@ -6,6 +6,7 @@ import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp, listInternalRoutes } from './app.ts';
 import { observeTopUps } from './billing/observeTopUps.ts';
 import { openPayments } from './billing/paymentProcessor.ts';
+import { ReversalQueue } from './billing/reversalQueue.ts';
 import { SettleQueue } from './billing/settleQueue.ts';
 import { configSchema } from './config.ts';
 import { openDatabase } from './database/openDatabase.ts';
@@ -70,6 +71,8 @@ startService({
     const payments = config.PAYMENT_PROCESSOR ? openPayments(config.PAYMENT_PROCESSOR) : undefined;
     const settleQueue = new SettleQueue({ db, boss, payments, log });
     await settleQueue.start();
+    const reversalQueue = new ReversalQueue({ db, boss, payments, log });
+    await reversalQueue.start();
     observeTopUps(meter, db);
 
     return {
@@ -78,6 +81,7 @@ startService({
       providers,
       payments,
       settleQueue,
+      reversalQueue,
       accountOrigin,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:

@@ -13,7 +13,7 @@ let listener: OperatorListener;
 let operator: Client<typeof controlPlaneApi>;
 beforeAll(async () => {
   account = await startAccount();
-  listener = await startOperatorListener(account.db);
+  listener = await startOperatorListener(account);
   operator = toClient('operator', 'alice');
 });
 afterAll(async () => {

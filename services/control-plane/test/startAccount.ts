@@ -14,6 +14,7 @@ import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
 import { openPayments, type Payments } from '../src/billing/paymentProcessor.ts';
+import { ReversalQueue } from '../src/billing/reversalQueue.ts';
 import { SettleQueue } from '../src/billing/settleQueue.ts';
 import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
@@ -56,6 +57,7 @@ export interface TestAccount {
   /** The payment processor; undefined where the test has none. */
   payments: Payments | undefined;
   settleQueue: SettleQueue;
+  reversalQueue: ReversalQueue;
   openBrowser(): Browser;
   /** A browser in which a user with this address is signed in by a mailed link. */
   signIn(address: string): Promise<Browser & { userId: string }>;
@@ -139,6 +141,8 @@ export async function startAccount({
   const payments = paymentProcessor && openPayments(paymentProcessor);
   const settleQueue = new SettleQueue({ db, boss: queue.boss, payments, log, followAfterSeconds });
   await settleQueue.start();
+  const reversalQueue = new ReversalQueue({ db, boss: queue.boss, payments, log });
+  await reversalQueue.start();
   const app = createApp({
     db,
     payments,
@@ -208,6 +212,7 @@ export async function startAccount({
     mails,
     payments,
     settleQueue,
+    reversalQueue,
     openBrowser,
     readToken,
     async follow(browser, url, provider) {

@@ -6,8 +6,7 @@ import { aFleet, type Fleet } from '@turnpike/internal-auth/aFleet';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { listInternalRoutes } from '../src/app.ts';
-import type { Payments } from '../src/billing/paymentProcessor.ts';
-import type { Db } from '../src/database/openDatabase.ts';
+import type { TestAccount } from './startAccount.ts';
 
 export interface OperatorListener {
   url: string;
@@ -19,12 +18,23 @@ export interface OperatorListener {
 }
 
 /** The internal listener of the control plane, as the region `us` and its operator reach it. */
-export async function startOperatorListener(db: Db, payments?: Payments): Promise<OperatorListener> {
+export async function startOperatorListener({
+  db,
+  payments,
+  reversalQueue,
+}: Pick<TestAccount, 'db' | 'payments' | 'reversalQueue'>): Promise<OperatorListener> {
   const region = aFleet('us');
   const global = aFleet('global');
   const log = aSilentLogger();
   const internalGuard = createInternalGuard({ audience: 'global/control-plane', keys: region.publicKeys });
-  const routes = listInternalRoutes({ db, payments, log, signingKey: global.keyOf('control-plane'), internalGuard });
+  const routes = listInternalRoutes({
+    db,
+    payments,
+    reversalQueue,
+    log,
+    signingKey: global.keyOf('control-plane'),
+    internalGuard,
+  });
   const server = createServer(createHttpApp({ ...routes, log, telemetry: noTelemetry }));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

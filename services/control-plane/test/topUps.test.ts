@@ -211,7 +211,7 @@ it('credits by a job where every webhook is lost', async () => {
 
 it('credits by the word of the operator', async () => {
   await loseWebhooks();
-  const listener = await startOperatorListener(account.db, account.payments);
+  const listener = await startOperatorListener(account);
   const internalHeaders = createTokenIssuer({ key: listener.region.keyOf('operator'), user: 'alice' });
   const operator = createClient(controlPlaneApi, { url: listener.url, internalHeaders, timeoutMs: 30_000 });
   const payer = await aPayer('eu');

@@ -26,6 +26,7 @@ GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_let
 -- The last applied entry of the account layer's feed, and the days that it was told.
 GRANT SELECT, UPDATE ON feed_cursor, day_report_state TO :service_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON day_report TO :service_role;
+GRANT SELECT, INSERT, UPDATE ON take_back TO :service_role;
 
 -- The embedded event log, whose old records are dropped.
 GRANT SELECT, INSERT, DELETE ON event_log_record TO :service_role;

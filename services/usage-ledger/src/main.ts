@@ -11,6 +11,7 @@ import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
 import { createAnnounceCredit } from './credits/addCredit.ts';
 import { followCredits } from './credits/followCredits.ts';
+import { takeBackCredit } from './credits/takeBacks.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb, type Db } from './database/createDb.ts';
 import { reportDays } from './day-totals/reportDays.ts';
@@ -103,6 +104,15 @@ startService({
       log,
     });
     shutdown.defer('the feed of the account layer', async () => creditFeed?.close());
+    const takingBack = takeBackCredit({
+      url: config.CONTROL_PLANE_INTERNAL_URL,
+      internalHeaders,
+      db,
+      router,
+      announceCredit,
+      log,
+    });
+    shutdown.defer('credit that the account layer wants back', async () => takingBack?.close());
     const reporting = reportDays({
       url: config.CONTROL_PLANE_INTERNAL_URL,
       internalHeaders,

@@ -22,6 +22,7 @@ import { listOverdueJobs } from '../commands/listOverdueJobs.ts';
 import { listWorkspaces } from '../commands/listWorkspaces.ts';
 import { importRates, listRates } from '../commands/rates.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
+import { listRefunds, showRefund, startRefund } from '../commands/refunds.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { showConsole } from '../commands/showConsole.ts';
@@ -67,6 +68,9 @@ export const COMMANDS: Command[] = [
   confirmEpoch,
   listTopUps,
   settleTopUp,
+  startRefund,
+  listRefunds,
+  showRefund,
   showWallet,
   listRates,
   importRates,

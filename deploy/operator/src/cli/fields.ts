@@ -11,6 +11,7 @@ export const workspaceId = idOf('ws');
 export const organizationId = idOf('org');
 export const holdId = idOf('hold');
 export const topUpId = idOf('topup');
+export const refundId = idOf('refund');
 export const verificationId = idOf('ver');
 export const userId = idOf('user');
 export const keyId = idOf('key');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { topUpId, workspaceId } from '../cli/fields.ts';
-import { toAmountFields, toInstantCell, toUsdCell } from '../report/amounts.ts';
+import { toAmountFields, toInstantCell, toMoneyCell, toUsdCell } from '../report/amounts.ts';
 import { readPages } from '../stack/readPages.ts';
 
 const COLUMNS = [
@@ -15,10 +15,6 @@ const COLUMNS = [
   { title: 'invoice' },
   { title: 'charged' },
 ];
-
-/** Cents of a currency for people: `25.00 eur`. */
-const toMoneyCell = (cents: number | null, currency: string): string =>
-  cents === null ? '-' : `${(cents / 100).toFixed(2)} ${currency}`;
 
 export const listTopUps = defineCommand({
   words: 'top-ups list',

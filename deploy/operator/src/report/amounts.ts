@@ -14,6 +14,10 @@ export function toAmountFields<Name extends string>(name: Name, amount: NanoUsd 
 /** An amount for people: plain dollars; a dash where there is none. */
 export const toUsdCell = (amount: NanoUsd | null): string => (amount === null ? '-' : toUsdText(amount));
 
+/** Cents of a currency for people: `25.00 eur`; a dash where there are none. */
+export const toMoneyCell = (cents: number | null, currency: string): string =>
+  cents === null ? '-' : `${(cents / 100).toFixed(2)} ${currency}`;
+
 /** An instant for people, to the minute in UTC; a dash where there is none. */
 export const toInstantCell = (instant: string | null): string =>
   instant === null ? '-' : `${instant.slice(0, 16).replace('T', ' ')}Z`;

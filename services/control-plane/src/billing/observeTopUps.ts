@@ -17,6 +17,14 @@ export function observeTopUps(meter: Meter, db: Pick<Db, 'query'>): void {
         SELECT coalesce(extract(epoch FROM now() - min(charged_at)), 0)::FLOAT AS value FROM top_up WHERE state = 'paid'`),
   });
   createAskedGauge(meter, {
+    name: 'turnpike_refund_oldest_seconds',
+    description:
+      'Age of the oldest refund that is under way: its region took nothing yet, or the processor made no credit note.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::FLOAT AS value FROM refund WHERE ended_at IS NULL`),
+  });
+  createAskedGauge(meter, {
     name: 'turnpike_payment_event_oldest_seconds',
     description: 'Age of the oldest webhook about a top-up that is not worked off.',
     ask: () =>

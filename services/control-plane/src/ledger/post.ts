@@ -11,7 +11,23 @@ export interface Transfer {
   debit: string;
   credit: string;
   amount: bigint;
-  code: 'welcome' | 'net' | 'vat' | 'credit';
+  code:
+    | 'welcome'
+    | 'net'
+    | 'net_back'
+    | 'vat'
+    | 'vat_back'
+    | 'credit'
+    | 'taken_back'
+    | 'given_back'
+    | 'loss'
+    | 'loss_back'
+    | 'fee'
+    | 'fee_back'
+    | 'payout'
+    | 'payout_back'
+    | 'adjusted'
+    | 'adjusted_back';
 }
 
 export const walletOf = (workspaceId: string): string => `wallet:${workspaceId}`;

@@ -9,6 +9,7 @@ import type { Response } from 'express';
 import type { Origin } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
 import { type Payments, throwPaymentsAway } from '../billing/paymentProcessor.ts';
+import { getRefund, listRefunds, startRefund } from '../billing/refunds.ts';
 import { settleTopUp } from '../billing/settleTopUp.ts';
 import { getTopUp, listAllTopUps } from '../billing/topUps.ts';
 import type { Db } from '../database/openDatabase.ts';
@@ -20,7 +21,10 @@ import { listMembers } from '../organizations/members.ts';
 import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
 import { importRates, listRates } from '../rates/rates.ts';
 
-type OperatorHandlers = Omit<Handlers<typeof controlPlaneApi>, 'readFeed' | 'readFeedDigest' | 'putDayTotals'>;
+type OperatorHandlers = Omit<
+  Handlers<typeof controlPlaneApi>,
+  'readFeed' | 'readFeedDigest' | 'putDayTotals' | 'putTakeBack'
+>;
 
 /** Shows the operator every organization, and changes its holds and verifications in the name of the person behind. */
 export function createOperatorHandlers({
@@ -62,6 +66,15 @@ export function createOperatorHandlers({
       note(res, { topUpId, state }, 'top-up settled');
       return getTopUp(db, topUpId);
     },
+    async startRefund({ params: { top_up_id: topUpId }, body: { net_cents: netCents, note: text } }, res) {
+      if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+      const by = internalCallerOf(res);
+      const refund = await startRefund(db, { topUpId, netCents, note: text, by }, originOf(res));
+      note(res, { topUpId, refundId: refund.refund_id, wantedCents: refund.wanted_cents }, 'refund started');
+      return refund;
+    },
+    listRefunds: async ({ params: { after, workspace_id: workspaceId } }) => listRefunds(db, { after, workspaceId }),
+    getRefund: async ({ params: { refund_id: refundId } }) => getRefund(db, refundId),
     listRates: async () => ({ rates: await listRates(db) }),
     async importRates({ body: { is_confirmed: isConfirmed, ...file } }, res) {
       const imported = await importRates(db, { ...file, isConfirmed, by: internalCallerOf(res) });

@@ -4,6 +4,7 @@ import type { Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
 import { statements } from '../database/statements.ts';
 import type { NewCredit } from './addCredit.ts';
+import { noteTakeBack } from './takeBacks.ts';
 
 export interface CreditFollower extends Omit<FeedFollower, 'applyEntry' | 'tellGate'> {
   /** Makes the gate count a workspace's present credits. Throws `gate_not_told`. */
@@ -19,6 +20,7 @@ export function followCredits({ announceCredit, ...follower }: CreditFollower): 
   return followFeed({
     ...follower,
     async applyEntry(tx, entry) {
+      if (entry.kind === 'take_back') await noteTakeBack(tx, entry);
       if (entry.kind !== 'credit') return;
       const { credit_id: creditId, workspace_id: workspaceId, nano_usd: amountNanoUsd, note } = entry;
       await applyCredit(tx, { creditId, workspaceId, amountNanoUsd, note });
