@@ -19,14 +19,8 @@ const LIST_SPILLING = `[...document.querySelectorAll('html, body, body *')]
 type Theme = 'light' | 'dark';
 export const THEMES: Theme[] = ['light', 'dark'];
 
-/** Checks pages in both themes, and leaves pictures of them where these are wanted. Quick eyes check them in one theme alone. */
+/** Checks pages in both themes, and leaves pictures of them where these are wanted. */
 export class Eyes {
-  readonly #areQuick: boolean;
-
-  constructor({ areQuick = false } = {}) {
-    this.#areQuick = areQuick;
-  }
-
   /** Opens a page and checks it. */
   async look(page: Page, path: string, name: string): Promise<void> {
     // A page whose path differs in the part behind `#` alone is not loaded anew.
@@ -47,7 +41,6 @@ export class Eyes {
     await page.setViewportSize({ width: SIZES.large, height: HEIGHT });
     await expectNoFaults(page, name, { type: 'tag', values: WCAG });
     for (const size of ['large', 'huge', 'small'] as const) await this.#checkSize(page, name, theme, size);
-    if (this.#areQuick) return;
     await setTheme(page, other);
     await expectNoFaults(page, name, { type: 'rule', values: RULES_OF_LOOKS });
     for (const size of ['small', 'large'] as const) await this.#checkSize(page, name, other, size);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { walkPlayground } from './chats.ts';
 import { Eyes } from './eyes.ts';
 import { inBrowser } from './inBrowser.ts';
 import { CREDIT, type OpenWorkspace, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
@@ -6,9 +7,9 @@ import { walkAccount, walkBilling, walkJobs, walkKey, walkKeys, walkModels, walk
 
 jest.setTimeout(300_000);
 
-// Each page once, in light. The deep files have both themes, pictures, and more states of each page.
+// The looks of each page. The deep files have what pages do.
 inBrowser('each page of the dashboard in Chromium', () => {
-  const eyes = new Eyes({ areQuick: true });
+  const eyes = new Eyes();
   let dashboard: RegionalDashboard;
   let opened: OpenWorkspace;
   beforeAll(async () => {
@@ -20,7 +21,7 @@ inBrowser('each page of the dashboard in Chromium', () => {
   it('is without fault from the sign-in to an organization', () => walkAccount(dashboard, eyes));
 
   it('is without fault for the usage of a workspace', async () => {
-    opened = await dashboard.openWorkspace('ann@example.com');
+    opened = await dashboard.prepareWorkspace('ann@example.com');
     await walkUsage(dashboard, opened, eyes);
   });
 
@@ -29,24 +30,23 @@ inBrowser('each page of the dashboard in Chromium', () => {
   it('is without fault for the models of a region', () => walkModels(dashboard, eyes));
 
   it('is without fault for media jobs', async () => {
-    await walkJobs(dashboard, await dashboard.openWorkspace('cleo@example.com'), eyes);
+    await walkJobs(dashboard, await dashboard.prepareWorkspace('cleo@example.com'), eyes);
   });
 
   it('is without fault for payments', async () => {
-    await walkBilling(dashboard, await dashboard.openWorkspace('fay@example.com'), eyes);
+    await walkBilling(dashboard, await dashboard.prepareWorkspace('fay@example.com'), eyes);
   });
 
   it('is without fault for the playground', async () => {
-    const { page, path } = await dashboard.openWorkspace('eve@example.com');
-    await eyes.look(page, `${path}/playground`, 'playground');
+    await walkPlayground(dashboard, await dashboard.prepareWorkspace('eve@example.com'), eyes);
   });
 
   it('is without fault for keys', async () => {
-    await walkKeys(dashboard, await dashboard.openWorkspace('ben@example.com'), eyes);
+    await walkKeys(dashboard, await dashboard.prepareWorkspace('ben@example.com'), eyes);
   });
 
   it('is without fault for one key and for limits', async () => {
-    await walkKey(dashboard, await dashboard.openWorkspace('dora@example.com'), eyes);
+    await walkKey(dashboard, await dashboard.prepareWorkspace('dora@example.com'), eyes);
   });
 
   it('draws no error and no report of the content security policy', () => {

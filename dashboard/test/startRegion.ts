@@ -40,9 +40,13 @@ export interface RegionalDashboard extends Dashboard {
   recordYear(workspaceId: string): Promise<void>;
   /** Gives the region a workspace that the account layer has, as its feed does. */
   tellWorkspace(workspaceId: string, organizationId: string): Promise<void>;
-  /** Signs in and creates an organization with a workspace. The region does not know it yet. */
+  /**
+   * Signs in and creates an organization with a workspace, which the region does not know yet. Returns a page without content yet, and the
+   * path of the workspace. */
   createWorkspace(address: string): Promise<OpenWorkspace>;
-  /** Creates a workspace that the region knows. Returns a page, and the path of the workspace. */
+  /** Creates a workspace as of `createWorkspace` that the region knows. */
+  prepareWorkspace(address: string): Promise<OpenWorkspace>;
+  /** Creates a workspace as of `prepareWorkspace`, and opens its overview. */
   openWorkspace(address: string): Promise<OpenWorkspace>;
 }
 
@@ -51,6 +55,14 @@ export const CREDIT = {
   held_nano_usd: '3000000',
   month_spend_nano_usd: '7250000000',
   spend_nano_usd: '0',
+};
+/** A credit of which holds and calls take some. */
+export const IN_USE = {
+  ...CREDIT,
+  held_nano_usd: '250000000',
+  spend_nano_usd: '1500000000',
+  used_requests: 540,
+  used_tokens: 1_200_000,
 };
 
 export async function startRegionalDashboard(): Promise<RegionalDashboard> {
@@ -107,8 +119,7 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     };
     await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, workspace);
   }
-  /** Makes an organization with a workspace. Does not show its page yet. */
-  async function makeWorkspace(address: string): Promise<OpenWorkspace> {
+  async function createWorkspace(address: string): Promise<OpenWorkspace> {
     const { page, api } = await dashboard.openSession(address);
     const { body: organization } = await api.post('/account/organizations', { name: 'Acme' });
     const organizationId: string = organization.organization_id;
@@ -118,10 +129,10 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
     const path = `/organizations/${organizationId}/workspaces/${workspaceId}`;
     return { page, organizationId, workspaceId, path };
   }
-  async function show(opened: OpenWorkspace): Promise<OpenWorkspace> {
-    await opened.page.goto(opened.path);
-    await opened.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
-    return opened;
+  async function prepareWorkspace(address: string): Promise<OpenWorkspace> {
+    const made = await createWorkspace(address);
+    await tellWorkspace(made.workspaceId, made.organizationId);
+    return made;
   }
   return {
     ...dashboard,
@@ -157,11 +168,13 @@ export async function startRegionalDashboard(): Promise<RegionalDashboard> {
         FROM generate_series(1, 100) AS key, generate_series(0, 365) AS day`);
     },
     tellWorkspace,
-    createWorkspace: async (address) => show(await makeWorkspace(address)),
+    createWorkspace,
+    prepareWorkspace,
     async openWorkspace(address) {
-      const opened = await makeWorkspace(address);
-      await tellWorkspace(opened.workspaceId, opened.organizationId);
-      return show(opened);
+      const prepared = await prepareWorkspace(address);
+      await prepared.page.goto(prepared.path);
+      await prepared.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+      return prepared;
     },
     async stop() {
       await dashboard.stop();

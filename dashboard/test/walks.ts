@@ -10,7 +10,7 @@ import { anEarModel, anImageModel, aSpeechModel, aVideoModel } from '../../servi
 import { aPartition } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { type Eyes, setTheme, THEMES } from './eyes.ts';
 import { createOrganization, type Dashboard, goTo } from './startDashboard.ts';
-import type { OpenWorkspace, RegionalDashboard } from './startRegion.ts';
+import { IN_USE, type OpenWorkspace, type RegionalDashboard } from './startRegion.ts';
 
 const DAY_MS = 86_400_000;
 const free = { request: '0', image: '0', web_search: '0', internal_reasoning: '0' };
@@ -176,10 +176,11 @@ export async function walkKeys(
 
 /** Walks over one key, the history of keys and the limits of a new workspace. Cuts the page off from its region at the end. */
 export async function walkKey(
-  { auth }: RegionalDashboard,
+  { auth, setCredit }: RegionalDashboard,
   { page, path, workspaceId }: OpenWorkspace,
   eyes: Eyes,
 ): Promise<void> {
+  setCredit(IN_USE);
   await eyes.look(page, `${path}/limits`, 'limits-empty');
   await eyes.look(page, `${path}/key-changes`, 'key-changes-empty');
   const key = { workspace_id: workspaceId, name: AWKWARD, max_budget_nano_usd: '1600000000' };
@@ -314,6 +315,11 @@ export async function walkJobs(
   { page, path, workspaceId }: OpenWorkspace,
   eyes: Eyes,
 ): Promise<void> {
+  dashboard.catalog.show([], {});
+  await eyes.look(page, `${path}/jobs`, 'jobs-without-models');
+  dashboard.catalog.show([anImageModel()], { 'small-image': READY });
+  // A page with a route has no cache.
+  await page.route('**/console/models', (route) => route.continue());
   await eyes.look(page, `${path}/jobs`, 'jobs-empty');
   const name = `مفتاح الإنتاج ${'very-'.repeat(30)}long`;
   const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name });

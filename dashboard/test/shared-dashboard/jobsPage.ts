@@ -1,23 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { sql } from '../../libs/postgres/src/sql.ts';
-import { registerAKey } from '../../services/auth/test/builders.ts';
-import { anImageModel } from '../../services/media-jobs/test/aMediaModel.ts';
-import { Eyes } from './eyes.ts';
-import { inBrowser } from './inBrowser.ts';
-import { goTo, press } from './startDashboard.ts';
-import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-import { endJobs, insertJobs, walkJobs } from './walks.ts';
-
-jest.setTimeout(600_000);
+import { sql } from '../../../libs/postgres/src/sql.ts';
+import { registerAKey } from '../../../services/auth/test/builders.ts';
+import { anImageModel } from '../../../services/media-jobs/test/aMediaModel.ts';
+import { inBrowser } from '../inBrowser.ts';
+import { goTo, press } from '../startDashboard.ts';
+import { endJobs, insertJobs } from '../walks.ts';
+import { dashboard } from './dashboard.ts';
 
 inBrowser('the jobs of a workspace in Chromium', () => {
-  let dashboard: RegionalDashboard;
-  beforeAll(async () => {
-    dashboard = await startRegionalDashboard();
-  });
-  afterEach(() => dashboard?.closePages());
-  afterAll(() => dashboard?.stop());
   beforeEach(() => dashboard.catalog.show([anImageModel()], { 'small-image': { engines: 1, healthy: 1 } }));
 
   const readRows = (page: Page): Promise<string[][]> =>
@@ -26,7 +17,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
     );
 
   it('shows the call of a first image to a workspace without jobs', async () => {
-    const { page } = await dashboard.openWorkspace('ann@example.com');
+    const { page } = await dashboard.openWorkspace('ann@jobs.example');
     await goTo(page, 'Jobs');
     await page.getByText('This workspace has no media job yet').waitFor();
     await page.getByText(`${dashboard.auth.publicUrl}/v1/images/generations`).waitFor();
@@ -40,7 +31,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
   });
 
   it('shows status, times, amount, cost and error of jobs, and follows those that run', async () => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace('ben@example.com');
+    const { page, path, workspaceId } = await dashboard.prepareWorkspace('ben@jobs.example');
     const { keyId } = await registerAKey(dashboard.auth, { workspace_id: workspaceId, name: 'Studio' });
     for (const model of ['done', 'broken', 'waits']) await insertJobs(dashboard, workspaceId, keyId, 1, model);
     await endJobs(dashboard, workspaceId, 'done', 'completed');
@@ -80,7 +71,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
   });
 
   it('shows 120 jobs by pages, by keyboard alone', async () => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace('cleo@example.com');
+    const { page, path, workspaceId } = await dashboard.prepareWorkspace('cleo@jobs.example');
     await insertJobs(dashboard, workspaceId, 'key_1', 120);
     await endJobs(dashboard, workspaceId, 'small-image', 'completed');
     await page.goto(`${path}/jobs`);
@@ -95,30 +86,22 @@ inBrowser('the jobs of a workspace in Chromium', () => {
   });
 
   it('shows jobs to a billing viewer, with the ids of keys in place of their names', async () => {
-    const { path, organizationId, workspaceId } = await dashboard.openWorkspace('dora@example.com');
+    const { path, organizationId, workspaceId } = await dashboard.prepareWorkspace('dora@jobs.example');
     await insertJobs(dashboard, workspaceId, 'key_of_dora', 1);
-    const viewer = await dashboard.openAs('jon@example.com');
-    const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@example.com' } });
+    const viewer = await dashboard.openAs('jon@jobs.example');
+    const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@jobs.example' } });
     await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
     await viewer.goto(`${path}/jobs`);
     await viewer.getByRole('cell', { name: 'key_of_dora' }).waitFor();
   });
 
   it('keeps jobs on the page while their region does not answer, and says so', async () => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace('eve@example.com');
+    const { page, path, workspaceId } = await dashboard.prepareWorkspace('eve@jobs.example');
     await insertJobs(dashboard, workspaceId, 'key_1', 1);
     await page.goto(`${path}/jobs`);
     await page.getByRole('cell', { name: 'Queued' }).waitFor();
     await page.route('**/console/**', (route) => route.abort());
     await page.getByText('The page shows what was loaded before').waitFor();
     await page.getByRole('cell', { name: 'Queued' }).waitFor();
-  });
-
-  it('has no fault of WCAG 2.2 AA, in light and in dark', async () => {
-    await walkJobs(dashboard, await dashboard.openWorkspace('looks@example.com'), new Eyes());
-  });
-
-  it('draws no error and no report of the content security policy', () => {
-    expect(dashboard.complaints).toEqual([]);
   });
 });

@@ -1,45 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { isWellFormedApiKey } from '../../libs/api-keys/src/apiKey.ts';
-import { aCatalogModel } from '../../libs/internal-api/src/aCatalogModel.ts';
+import { isWellFormedApiKey } from '../../../libs/api-keys/src/apiKey.ts';
 import {
   envelope,
   gateRejection,
   throttled,
   unavailable,
   type WireError,
-} from '../../libs/public-api/src/wireError.ts';
-import { until } from '../../libs/test-support/src/until.ts';
-import { Eyes } from './eyes.ts';
-import { inBrowser } from './inBrowser.ts';
-import { goTo, press } from './startDashboard.ts';
-import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-
-jest.setTimeout(600_000);
+} from '../../../libs/public-api/src/wireError.ts';
+import { until } from '../../../libs/test-support/src/until.ts';
+import { ask, CHAT_MODELS, end, LIVE_CHAT_MODELS, refuse, say } from '../chats.ts';
+import { inBrowser } from '../inBrowser.ts';
+import { goTo, press } from '../startDashboard.ts';
+import { dashboard } from './dashboard.ts';
 
 const CALL_ID = '0198c2f0-1111-7222-8333-444455556666';
-const MODELS = [aCatalogModel({ id: 'large-chat' }), aCatalogModel({ id: 'small-embed', category: 'embeddings' })];
-const READY = { engines: 1, healthy: 1 };
 
 inBrowser('the playground of a workspace in Chromium', () => {
-  let dashboard: RegionalDashboard;
   /** The calls at the router, each with its body once that was read. */
   let calls: { req: IncomingMessage; res: ServerResponse; body: Record<string, unknown> }[];
   let begin: (res: ServerResponse) => void;
-  beforeAll(async () => {
-    dashboard = await startRegionalDashboard();
-  });
-  afterEach(() => dashboard?.closePages());
-  afterAll(() => dashboard?.stop());
   beforeEach(() => {
     calls = [];
     begin = (res) => {
       say(res, { content: 'Hello' });
       end(res);
     };
-    dashboard.catalog.show(MODELS, { 'large-chat': READY, 'small-embed': READY });
+    dashboard.catalog.show(CHAT_MODELS, LIVE_CHAT_MODELS);
     dashboard.answerChats(async (req, res) => {
       calls.push({ req, res, body: (await json(req)) as Record<string, unknown> });
       res.setHeader('x-router-call-id', CALL_ID);
@@ -47,31 +36,18 @@ inBrowser('the playground of a workspace in Chromium', () => {
     });
   });
 
-  function say(res: ServerResponse, delta: object, finish: string | null = null): void {
-    if (!res.headersSent) res.writeHead(200, { 'content-type': 'text/event-stream' });
-    res.write(`: keep-alive\n\ndata: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
-  }
-  function end(res: ServerResponse, cost = 0.00012): void {
-    const usage = { prompt_tokens: 9, completion_tokens: 3, cost };
-    res.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
-  }
-  const refuse = ({ status, body, headers = {} }: WireError) =>
-    (begin = (res) => void res.writeHead(status, headers).end(JSON.stringify(body)));
+  const refuseWith = (refusal: WireError) => (begin = (res) => refuse(res, refusal));
 
   async function open(address: string): Promise<{ page: Page; path: string; workspaceId: string }> {
-    const opened = await dashboard.openWorkspace(address);
-    await goTo(opened.page, 'Playground');
+    const opened = await dashboard.prepareWorkspace(address);
+    await opened.page.goto(`${opened.path}/playground`);
     await opened.page.getByLabel('Message').waitFor();
     return opened;
-  }
-  async function ask(page: Page, question = 'Hi'): Promise<void> {
-    await page.getByLabel('Message').fill(question);
-    await page.getByRole('button', { name: 'Send' }).click();
   }
   const listKeys = (workspaceId: string) => dashboard.auth.db.apiKey.findMany({ where: { workspaceId } });
 
   it('streams an answer with its reasoning, its cost and its call, by a short key that is revoked afterwards', async () => {
-    const { page, workspaceId } = await open('ann@example.com');
+    const { page, workspaceId } = await open('ann@playground.example');
     begin = (res) => say(res, { reasoning: 'They greet.' });
     await page.getByLabel('System text').fill('Be short.');
     await page.getByLabel('Temperature').fill('0.5');
@@ -131,7 +107,7 @@ inBrowser('the playground of a workspace in Chromium', () => {
   });
 
   it('stops an answer, whose call ends at the router, by keyboard alone', async () => {
-    const { page } = await open('ben@example.com');
+    const { page } = await open('ben@playground.example');
     begin = (res) => say(res, { content: 'On and on' });
     await page.getByLabel('Message').focus();
     await page.keyboard.type('Tell me');
@@ -146,7 +122,7 @@ inBrowser('the playground of a workspace in Chromium', () => {
   });
 
   it('shows an event of an error and a stream that breaks off as errors, beside the text so far', async () => {
-    const { page } = await open('cleo@example.com');
+    const { page } = await open('cleo@playground.example');
     begin = (res) => {
       say(res, { content: 'So far' });
       const { body } = envelope(500, { message: 'The server shuts down.', type: 'server_error', code: 'stream_cut' });
@@ -168,13 +144,13 @@ inBrowser('the playground of a workspace in Chromium', () => {
   });
 
   it('shows refusals with their message and a link to help', async () => {
-    const { page } = await open('dora@example.com');
+    const { page } = await open('dora@playground.example');
     for (const [refusal, text] of [
       [gateRejection(402, { error: 'account_on_hold', message: 'Add credit first.' }), 'Add credit first.'],
       [throttled('Rate limit reached. Retry in 20 s.', {}), 'Retry in 20 s.'],
       [unavailable('No engine answers right now.'), 'No engine answers right now.'],
     ] as const) {
-      refuse(refusal);
+      refuseWith(refusal);
       await ask(page);
       await page.getByRole('alert').getByText(text).waitFor();
       await page.getByRole('link', { name: 'Why are calls refused?' }).waitFor();
@@ -191,41 +167,19 @@ inBrowser('the playground of a workspace in Chromium', () => {
   });
 
   it('is not for a billing viewer, and says so where a region has no chat model', async () => {
-    const { page, path, organizationId } = await dashboard.openWorkspace('ida@example.com');
-    dashboard.catalog.show(MODELS, { 'small-embed': READY });
+    const { page, path, organizationId } = await dashboard.prepareWorkspace('ida@playground.example');
+    dashboard.catalog.show(CHAT_MODELS, { 'small-embed': { engines: 1, healthy: 1 } });
     // A page with a route has no cache.
     await page.route('**/console/models', (route) => route.continue());
     await page.goto(`${path}/playground`);
     await page.getByText('has no ready chat model').waitFor();
-    const viewer = await dashboard.openAs('jon@example.com');
-    const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@example.com' } });
+    const viewer = await dashboard.openAs('jon@playground.example');
+    const { userId } = await dashboard.account.db.email.findUniqueOrThrow({
+      where: { address: 'jon@playground.example' },
+    });
     await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
     await viewer.goto(`${path}/playground`);
     await viewer.getByText('Your role does not show this').waitFor();
     expect(await viewer.getByRole('link', { name: 'Playground' }).count()).toBe(0);
-  });
-
-  it('has no fault of WCAG 2.2 AA, in light and in dark', async () => {
-    const { page, path } = await dashboard.openWorkspace('looks@example.com');
-    const eyes = new Eyes();
-    await eyes.look(page, `${path}/playground`, 'playground');
-    begin = (res) => {
-      say(res, { reasoning: 'Sie fragen nach einem langen Wort. '.repeat(9) });
-      say(res, { content: `שלום ${'Donaudampfschifffahrtsgesellschaftskapitän'.repeat(9)}` });
-    };
-    await ask(page, 'مرحبا');
-    await page.getByText('Donaudampf').waitFor();
-    await eyes.check(page, 'playground-streaming');
-    const [call] = calls;
-    if (call) end(call.res);
-    await page.getByText('The answer is whole.').waitFor();
-    refuse(gateRejection(402, { error: 'account_on_hold', message: 'Add credit first.' }));
-    await ask(page);
-    await page.getByRole('alert').waitFor();
-    await eyes.check(page, 'playground-refused');
-  });
-
-  it('draws no error and no report of the content security policy', () => {
-    expect(dashboard.complaints).toEqual([]);
   });
 });

@@ -1,23 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { Eyes } from './eyes.ts';
-import { inBrowser } from './inBrowser.ts';
-import { goTo } from './startDashboard.ts';
-import { type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-import { NAMES, recordCalls, walkUsage } from './walks.ts';
-
-jest.setTimeout(600_000);
+import { inBrowser } from '../inBrowser.ts';
+import { NAMES, recordCalls } from '../walks.ts';
+import { dashboard } from './dashboard.ts';
 
 const DAY_MS = 86_400_000;
-inBrowser('the usage of a workspace in Chromium', () => {
-  let dashboard: RegionalDashboard;
-  beforeAll(async () => {
-    dashboard = await startRegionalDashboard();
-  });
-  afterEach(() => dashboard?.closePages());
-  afterAll(() => dashboard?.stop());
 
+inBrowser('the usage of a workspace in Chromium', () => {
   const choose = (page: Page, label: string, option: string) =>
     page.getByLabel(label, { exact: true }).selectOption(option);
   const readRows = (page: Page): Promise<string[][]> =>
@@ -34,7 +24,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
   }
 
   it('shows the same numbers in the chart, the table and the file', async () => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace('ann@example.com');
+    const { page, path, workspaceId } = await dashboard.prepareWorkspace('ann@usage.example');
     await recordCalls(dashboard, workspaceId);
     await page.goto(`${path}/usage`);
     const bars = page.getByRole('slider');
@@ -64,7 +54,7 @@ inBrowser('the usage of a workspace in Chromium', () => {
   });
 
   it('gives the values of each bar to the keyboard, and keeps the choices in the address', async () => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace('ben@example.com');
+    const { page, path, workspaceId } = await dashboard.prepareWorkspace('ben@usage.example');
     await recordCalls(dashboard, workspaceId);
     await page.goto(`${path}/usage`);
     const bars = page.getByRole('slider');
@@ -97,8 +87,8 @@ inBrowser('the usage of a workspace in Chromium', () => {
   });
 
   it('says the next step without usage, and what to do while the region is away', async () => {
-    const { page, path } = await dashboard.openWorkspace('cleo@example.com');
-    await goTo(page, 'Usage');
+    const { page, path } = await dashboard.prepareWorkspace('cleo@usage.example');
+    await page.goto(`${path}/usage`);
     await page.getByText('No call began in this range').waitFor();
     await page.route('**/console/**', (route) => route.abort());
     await page.goto(`${path}/usage`);
@@ -109,20 +99,12 @@ inBrowser('the usage of a workspace in Chromium', () => {
   });
 
   it('draws a year of 50 models and 100 keys with the smallest of them as one', async () => {
-    const { page, path, workspaceId } = await dashboard.openWorkspace('dora@example.com');
+    const { page, path, workspaceId } = await dashboard.prepareWorkspace('dora@usage.example');
     await dashboard.recordYear(workspaceId);
     const [from, to] = [365, 0].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
     await page.goto(`${path}/usage?range=custom&from=${from}&to=${to}`);
     await page.getByText('42 others').first().waitFor();
     await choose(page, 'Chart of', 'tokens');
     await page.getByRole('figure', { name: /^Tokens/ }).waitFor();
-  });
-
-  it('has no fault of WCAG 2.2 AA on any page, in light and in dark', async () => {
-    await walkUsage(dashboard, await dashboard.openWorkspace('looks@example.com'), new Eyes());
-  });
-
-  it('draws no error and no report of the content security policy', () => {
-    expect(dashboard.complaints).toEqual([]);
   });
 });
