@@ -362,6 +362,18 @@ export async function walkBilling(
   await page.getByRole('cell', { name: /^TURN-/ }).waitFor();
   await page.getByText('$5.75', { exact: true }).waitFor();
   await eyes.check(page, 'billing-paid');
+  await page.getByRole('button', { name: 'Enter the address' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('This field must not be empty.').first().waitFor();
+  await eyes.check(page, 'billing-details-dialog');
+  await enterDetails(page, { country: 'DE', vatId: 'DE123456789' });
+  await page.getByText('Not valid, so VAT is charged.').waitFor();
+  await page.getByText('$4.75', { exact: true }).waitFor();
+  await eyes.check(page, 'billing-vat-id-not-valid');
+  await page.getByRole('button', { name: 'Change the address' }).click();
+  await enterDetails(page, { country: 'DE', vatId: 'DE123456100' });
+  await page.getByText('Reverse charge: your business owes the VAT in its own country.').waitFor();
+  await eyes.check(page, 'billing-reverse-charge');
   const { url } = await startTopUp(page, path);
   await page.route('**/top-up-preview*', (route) => route.abort());
   for (const state of ['processing', 'declined', 'expired']) {
@@ -371,6 +383,18 @@ export async function walkBilling(
     await page.getByText('$25.00').last().waitFor();
     await eyes.check(page, `billing-${state}`);
   }
+}
+
+/** Fills the open dialog of the invoice address, and saves it. */
+export async function enterDetails(page: Page, { country, vatId }: { country: string; vatId: string }): Promise<void> {
+  await page.getByLabel('Name or company').fill(AWKWARD);
+  await page.getByLabel('Street and number').fill('Musterweg 1');
+  await page.getByLabel('Postal code').fill('10115');
+  await page.getByLabel('City').fill('Berlin');
+  await page.getByLabel('Country').selectOption(country);
+  await page.getByLabel('VAT id').fill(vatId);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
 }
 
 /** Starts a payment of $25 from the page. Returns the address to which its payment page leads back. */

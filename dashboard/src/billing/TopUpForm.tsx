@@ -133,11 +133,21 @@ function Preview({ currency, cents }: { currency: Currency; cents: number }) {
 }
 
 /** The part of the page with the form, or with the reason why nothing can be paid now. */
-export function TopUpPart({ offer, mayPay }: { offer: Offer; mayPay: boolean }) {
+export function TopUpPart({
+  offer,
+  mayPay,
+  isVatIdPending,
+}: {
+  offer: Offer;
+  mayPay: boolean;
+  isVatIdPending: boolean;
+}) {
   return (
     <Part title="Add credit">
       {!mayPay ? (
         <Text>An owner or admin of the organization can add credit.</Text>
+      ) : isVatIdPending ? (
+        <Text role="status">Your VAT id is being checked. You can pay once there is a verdict, within a minute.</Text>
       ) : offer.is_open ? (
         <TopUpForm offer={offer} />
       ) : (

@@ -5,6 +5,7 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { routes } from '../account.ts';
+import { DetailsPart, useDetails } from '../billing/DetailsPart.tsx';
 import { formatCents, type TopUp } from '../billing/money.ts';
 import { TopUpPart } from '../billing/TopUpForm.tsx';
 import { isMoving, Outcome, TOP_UP_STATES } from '../billing/topUpStates.tsx';
@@ -43,6 +44,7 @@ function Content() {
     queryKey: ['billing', workspaceId],
     queryFn: () => callRoute(routes.getBilling, { params }),
   });
+  const details = useDetails(organizationId);
   const list = useInfiniteQuery({
     queryKey: ['top-ups', workspaceId],
     queryFn: ({ pageParam: before }) => callRoute(routes.listTopUps, { params: { ...params, before } }),
@@ -65,7 +67,12 @@ function Content() {
     <>
       {returned && <Outcome topUp={returned} {...(mayPay && { resume: offerResume(returned) })} />}
       <Balance />
-      <Loaded query={offer}>{(offered) => <TopUpPart offer={offered} mayPay={mayPay} />}</Loaded>
+      <Loaded query={offer}>
+        {(offered) => (
+          <TopUpPart offer={offered} mayPay={mayPay} isVatIdPending={details.data?.vat_state === 'pending'} />
+        )}
+      </Loaded>
+      <DetailsPart organizationId={organizationId} query={details} mayChange={mayPay} />
       <Part title="Payments">
         <Failure error={resume.error} />
         <Loaded query={list}>

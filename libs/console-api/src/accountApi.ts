@@ -148,6 +148,39 @@ const topUpSchema = z.object({
 const UNKNOWN_WORKSPACE = {
   unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
 };
+const nullableLine = (most: number) => z.nullable(displayName.check(z.maxLength(most)));
+/** The buyer as invoices name it, and its VAT id of the European Union. */
+export const billingDetailsSchema = z.strictObject({
+  name: displayName,
+  line1: displayName,
+  line2: nullableLine(200),
+  postal_code: nullableLine(20),
+  city: displayName,
+  state: nullableLine(200),
+  /** The code of ISO 3166: Greece is `GR`. */
+  country: z.string().check(z.regex(/^[A-Z]{2}$/, 'must be the code of a country')),
+  /** With its letters in front: of Greece it begins with `EL`. */
+  vat_id: z.nullable(
+    z
+      .string()
+      .check(z.trim(), z.regex(/^[A-Za-z]{2}[\dA-Za-z+*.\s-]{2,20}$/, 'must be a VAT id with its country in front')),
+  ),
+});
+const billingDetails = z.object({
+  name: z.nullable(z.string()),
+  line1: z.nullable(z.string()),
+  line2: z.nullable(z.string()),
+  postal_code: z.nullable(z.string()),
+  city: z.nullable(z.string()),
+  state: z.nullable(z.string()),
+  country: z.nullable(z.string()),
+  vat_id: z.nullable(z.string()),
+  /** `pending`: payments wait for the verdict. `verified`: the business owes the VAT itself. Any other: VAT is charged. */
+  vat_state: z.nullable(z.enum(['pending', 'verified', 'unverified', 'unavailable'])),
+  /** The name under which a verified VAT id is registered, where its state gives one. */
+  vat_name: z.nullable(z.string()),
+  vat_checked_at: z.nullable(instant),
+});
 const UNKNOWN_TOP_UP = { top_up_not_found: { status: 404, message: 'There is no such payment of this workspace.' } };
 const PAYMENTS_AWAY = {
   payments_away: {
@@ -628,6 +661,10 @@ export const accountApi = defineRoutes({
     faults: {
       ...PAYMENT_REFUSALS,
       organization_on_hold: { status: 409, message: 'The organization is on hold, so nothing can be paid in.' },
+      vat_id_pending: {
+        status: 409,
+        message: 'Your VAT id is being checked, so nothing was charged. Try again within a minute.',
+      },
       too_many_top_ups: { status: 429, message: 'There are {most} open payments. Pay one, or wait until they expire.' },
     },
   },
@@ -676,6 +713,45 @@ export const accountApi = defineRoutes({
     params: z.object({ ...inOrganization, workspace_id: idSchema, before: z.optional(idSchema) }),
     answer: z.object({ top_ups: z.array(topUpSchema), next: z.nullable(z.string()) }),
     faults: UNKNOWN_WORKSPACE,
+  },
+  getBillingDetails: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/billing-details',
+    promise:
+      'Says what name, address and VAT id the invoices of an organization have, and the verdict about the VAT id.',
+    params: z.object(inOrganization),
+    answer: billingDetails,
+  },
+  changeBillingDetails: {
+    access: { of: 'member', right: 'billing.write', recent: true },
+    method: 'PUT',
+    path: '/account/organizations/:organization_id/billing-details',
+    promise:
+      'Sets name, address and VAT id for the next invoices. A new VAT id is checked first, for a minute at most. Payments wait for that.',
+    params: z.object(inOrganization),
+    body: billingDetailsSchema,
+    answer: billingDetails,
+    faults: {
+      ...PAYMENTS_AWAY,
+      billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
+      details_are_changing: {
+        status: 409,
+        message: 'Another change of the address or the VAT id is under way. Try again in some seconds.',
+      },
+      address_not_recognized: {
+        status: 400,
+        message: 'This address is in no place that is known. Check country, postal code and state.',
+      },
+      vat_id_invalid: {
+        status: 400,
+        message: 'This is no VAT id of the European Union. Check its letters and digits.',
+      },
+      vat_id_of_another_country: {
+        status: 400,
+        message: 'The VAT id is of another country than the address. Both must be of one country.',
+      },
+    },
   },
   listAudit: {
     access: { of: 'member', right: 'audit.read' },

@@ -8,6 +8,7 @@ import { observeTopUps } from './billing/observeTopUps.ts';
 import { openPayments } from './billing/paymentProcessor.ts';
 import { ReversalQueue } from './billing/reversalQueue.ts';
 import { SettleQueue } from './billing/settleQueue.ts';
+import { VatIdQueue } from './billing/vatIdQueue.ts';
 import { configSchema } from './config.ts';
 import { openDatabase } from './database/openDatabase.ts';
 import { removeOverdueCeremonies } from './identity/ceremonies.ts';
@@ -73,6 +74,8 @@ startService({
     await settleQueue.start();
     const reversalQueue = new ReversalQueue({ db, boss, payments, log });
     await reversalQueue.start();
+    const vatIdQueue = new VatIdQueue({ db, boss, payments, log });
+    await vatIdQueue.start();
     observeTopUps(meter, db);
 
     return {
@@ -82,6 +85,7 @@ startService({
       payments,
       settleQueue,
       reversalQueue,
+      vatIdQueue,
       accountOrigin,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:

@@ -16,6 +16,7 @@ import { createApp } from '../src/app.ts';
 import { openPayments, type Payments } from '../src/billing/paymentProcessor.ts';
 import { ReversalQueue } from '../src/billing/reversalQueue.ts';
 import { SettleQueue } from '../src/billing/settleQueue.ts';
+import { VatIdQueue } from '../src/billing/vatIdQueue.ts';
 import { type Db, openDatabase } from '../src/database/openDatabase.ts';
 import { Provider, type ProviderSettings } from '../src/identity/providers.ts';
 import { watchProviders } from '../src/identity/watchProviders.ts';
@@ -58,6 +59,7 @@ export interface TestAccount {
   payments: Payments | undefined;
   settleQueue: SettleQueue;
   reversalQueue: ReversalQueue;
+  vatIdQueue: VatIdQueue;
   openBrowser(): Browser;
   /** A browser in which a user with this address is signed in by a mailed link. */
   signIn(address: string): Promise<Browser & { userId: string }>;
@@ -143,10 +145,13 @@ export async function startAccount({
   await settleQueue.start();
   const reversalQueue = new ReversalQueue({ db, boss: queue.boss, payments, log });
   await reversalQueue.start();
+  const vatIdQueue = new VatIdQueue({ db, boss: queue.boss, payments, log });
+  await vatIdQueue.start();
   const app = createApp({
     db,
     payments,
     settleQueue,
+    vatIdQueue,
     outbox,
     providers: knownProviders,
     accountOrigin,
@@ -213,6 +218,7 @@ export async function startAccount({
     payments,
     settleQueue,
     reversalQueue,
+    vatIdQueue,
     openBrowser,
     readToken,
     async follow(browser, url, provider) {

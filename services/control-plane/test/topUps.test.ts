@@ -269,6 +269,130 @@ it('credits nothing if the paid amount is not that of the top-up', async () => {
   expect(await account.settleQueue.sweep()).toBe(0);
 });
 
+const GERMAN = {
+  ...{ name: 'Acme GmbH', line1: 'Musterweg 1', line2: null, postal_code: '10115', city: 'Berlin', state: null },
+  ...{ country: 'DE', vat_id: null },
+};
+const detailsPath = ({ organizationId }: Payer) => `/account/organizations/${organizationId}/billing-details`;
+const enter = (payer: Payer, details: object = {}) =>
+  payer.browser.send('PUT', detailsPath(payer), { ...GERMAN, ...details });
+const readDetails = async (payer: Payer) => (await payer.browser.get(detailsPath(payer))).body;
+const untilVatState = (payer: Payer, state: string) =>
+  until(`a VAT id that is ${state}`, async () => (await readDetails(payer)).vat_state === state);
+const preview = async ({ browser, path }: Payer) => (await browser.get(`${path}/top-up-preview?net_cents=2500`)).body;
+/** The VAT ids that the processor has of the organization. */
+async function listTaxIds({ organizationId }: Payer): Promise<string[]> {
+  const [row] = await account.db.query(sql<{ customer: string }>`
+    SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
+  const { data } = (await account.payments?.stripe.customers.listTaxIds(row?.customer ?? '')) ?? { data: [] };
+  return data.map(({ value }) => value);
+}
+
+it('charges no VAT to a business of another member state, once its VAT id is verified', async () => {
+  const payer = await aPayer('eu');
+  const answer = await enter(payer, { vat_id: ' de 123.456 100 ' });
+  expect([answer.status, answer.body]).toEqual([
+    ...[200, { ...GERMAN, vat_id: 'DE123456100', vat_state: 'pending', vat_name: null, vat_checked_at: null }],
+  ]);
+  await untilVatState(payer, 'verified');
+  expect(await readDetails(payer)).toMatchObject({ vat_name: 'EXAMPLE BUSINESS', vat_checked_at: expect.any(String) });
+  expect(await preview(payer)).toMatchObject({ tax_cents: 0, total_cents: 2_500, is_reverse_charge: true });
+  const { id, url } = await start(payer);
+  await payments.pay(url, { country: null });
+  await untilState(payer, id, 'invoiced');
+  expect(await find(payer, id)).toMatchObject({ tax_cents: 0, nano_usd: '27105000000' });
+  const { body } = await payer.browser.get(`/account/organizations/${payer.organizationId}/audit`);
+  expect(body.lines.map(({ action }: { action: string }) => action)).toEqual(
+    expect.arrayContaining(['billing_details.changed', 'vat_id.checked']),
+  );
+});
+
+it.each([
+  ['unverified', 'DE123456789'],
+  ['unavailable', 'DE123456999'],
+])('charges VAT to a business whose VAT id is %s, and takes the id off the customer', async (state, vatId) => {
+  const payer = await aPayer('eu');
+  await enter(payer, { vat_id: vatId });
+  await untilVatState(payer, state);
+  expect(await listTaxIds(payer)).toEqual([]);
+  expect(await preview(payer)).toMatchObject({ tax_cents: 475, is_reverse_charge: false });
+  const { id, url } = await start(payer);
+  await payments.pay(url, { country: null });
+  await untilState(payer, id, 'invoiced');
+  expect((await find(payer, id)).tax_cents).toBe(475);
+});
+
+it('makes no page while a VAT id is checked, and ends those that are open', async () => {
+  await payments.order('POST', 'config', { taxIdDelayMs: 3_000 });
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await enter(payer, { vat_id: 'DE123456100' });
+  const refused = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
+  expect([refused.status, refused.body.error]).toEqual([409, 'vat_id_pending']);
+  await untilState(payer, id, 'expired');
+  await payments.pay(url);
+  await untilVatState(payer, 'verified');
+  expect(await readCredits(id)).toEqual([]);
+  await payments.order('POST', 'config', { taxIdDelayMs: 200 });
+});
+
+it('counts a VAT id without a verdict for a minute as one that cannot be asked about, and asks again at night', async () => {
+  await payments.order('POST', 'config', { taxIdDelayMs: 3_600_000 });
+  const payer = await aPayer('eu');
+  await enter(payer, { vat_id: 'DE123456100' });
+  await account.db.execute(sql`
+    UPDATE billing_account SET vat_asked_at = now() - INTERVAL '61 seconds' WHERE organization_id = ${payer.organizationId}`);
+  await untilVatState(payer, 'unavailable');
+  expect(await listTaxIds(payer)).toEqual([]);
+  await payments.order('POST', 'config', { taxIdDelayMs: 200 });
+  await account.vatIdQueue.askAgain();
+  await untilVatState(payer, 'verified');
+  expect(await listTaxIds(payer)).toEqual(['DE123456100']);
+});
+
+it('asks about a verified VAT id anew after 30 days, and not before', async () => {
+  const payer = await aPayer('eu');
+  await enter(payer, { vat_id: 'DE123456100' });
+  await untilVatState(payer, 'verified');
+  const readAsked = async () =>
+    (
+      await account.db.query(sql<{ asked: string }>`
+        SELECT psp_tax_id AS asked FROM billing_account WHERE organization_id = ${payer.organizationId}`)
+    )[0]?.asked;
+  const first = await readAsked();
+  await account.vatIdQueue.askAgain();
+  expect(await readAsked()).toBe(first);
+  await account.db.execute(sql`
+    UPDATE billing_account SET vat_asked_at = now() - INTERVAL '31 days' WHERE organization_id = ${payer.organizationId}`);
+  await account.vatIdQueue.askAgain();
+  expect(await readAsked()).not.toBe(first);
+  await untilVatState(payer, 'verified');
+  expect(await listTaxIds(payer)).toEqual(['DE123456100']);
+});
+
+it('refuses a VAT id that is none or of another country, and changes nothing', async () => {
+  const payer = await aPayer('eu');
+  expect((await enter(payer, { vat_id: 'FR12345678100' })).body.error).toBe('vat_id_of_another_country');
+  expect((await enter(payer, { vat_id: 'DE12' })).body.error).toBe('vat_id_invalid');
+  expect((await enter(payer, { country: 'de' })).body.error).toBe('invalid_request');
+  expect(await readDetails(payer)).toMatchObject({ name: null, country: null, vat_id: null, vat_state: null });
+  await enter(payer);
+  expect(await readDetails(payer)).toMatchObject({ ...GERMAN, vat_state: null });
+  expect(await preview(payer)).toMatchObject({ tax_cents: 475 });
+});
+
+it('removes a VAT id with its field, and lets one change at a time call the processor', async () => {
+  const payer = await aPayer('eu');
+  await enter(payer, { vat_id: 'DE123456100' });
+  await untilVatState(payer, 'verified');
+  const answers = await Promise.all([enter(payer), enter(payer), enter(payer)]);
+  for (const { status, body } of answers)
+    expect(status === 200 ? body.vat_id : body.error).toBe(status === 200 ? null : 'details_are_changing');
+  expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
+  expect(await listTaxIds(payer)).toEqual([]);
+  expect(await preview(payer)).toMatchObject({ tax_cents: 475, is_reverse_charge: false });
+});
+
 function sign(body: string, { secret = WEBHOOK_SECRET, at = Date.now() } = {}): string {
   const time = Math.floor(at / 1_000);
   return `t=${time},v1=${createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')}`;

@@ -6,6 +6,7 @@ import type Stripe from 'stripe';
 import type { Db } from '../database/openDatabase.ts';
 import type { Payments } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
+import type { VatIdQueue } from './vatIdQueue.ts';
 
 /** The path of webhooks of the payment processor. */
 export const WEBHOOK_PATH = '/account/webhooks/payments';
@@ -72,13 +73,15 @@ const isOfFuture = (signature: string): boolean =>
   [...signature.matchAll(/t=(\d+)/g)].some(([, time]) => Number(time) > Date.now() / 1_000 + TOLERANCE_S);
 
 /**
- * Stores a webhook about a top-up with the job that works it off, and answers. An event that comes again changes nothing. The amounts of
+ * Stores a webhook about a top-up with the job that works it off, queues a look at a VAT id, and answers. An event that comes again changes nothing. The amounts of
  * an event are never read: the job asks the processor.
  */
 export const takeWebhook =
-  ({ db, settleQueue }: { db: Db; settleQueue: SettleQueue }): RequestHandler =>
+  ({ db, settleQueue, vatIdQueue }: { db: Db; settleQueue: SettleQueue; vatIdQueue: VatIdQueue }): RequestHandler =>
   async (_req, res) => {
     const { event } = res.locals.principal as PaymentsPrincipal;
+    const customer = event.type === 'customer.tax_id.updated' ? event.data.object.customer : undefined;
+    if (typeof customer === 'string') await vatIdQueue.look(customer);
     const topUpId = TYPES.has(event.type) ? topUpIdOf(event) : undefined;
     if (topUpId !== undefined)
       await db.$transaction(async (tx) => {

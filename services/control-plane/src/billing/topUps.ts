@@ -6,10 +6,11 @@ import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import Stripe from 'stripe';
 import { type Origin, writeAudit } from '../audit/audit.ts';
-import type { Db } from '../database/openDatabase.ts';
+import type { Db, Tx } from '../database/openDatabase.ts';
 import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
 import { findOfferedRate, type Rate, toRateText } from '../rates/rates.ts';
 import { AMOUNTS, CURRENCY_OF, type Currency, toNanoUsd } from './currencies.ts';
+import { findCustomer, getCustomer } from './customers.ts';
 import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
 import type { TopUpState } from './topUpStates.ts';
@@ -129,7 +130,7 @@ async function previewTax(
 
 /**
  * Makes a top-up and its Checkout page. Throws `billing_not_provisioned`, `amount_out_of_range`, `euro_rate_missing`,
- * `organization_on_hold`, `too_many_top_ups` or `payments_away`; none of them leaves a page on which money could be paid.
+ * `organization_on_hold`, `vat_id_pending`, `too_many_top_ups` or `payments_away`; none of them leaves a page on which money could be paid.
  */
 export async function startTopUp(
   { db, payments, settleQueue, accountOrigin }: BillingDependencies,
@@ -151,9 +152,7 @@ export async function startTopUp(
       SELECT count(*)::INTEGER AS count FROM top_up JOIN workspace USING (workspace_id)
       WHERE organization_id = ${organizationId} AND state IN ('created', 'open') AND session_ends_at > ${now}`);
     if (open && open.count >= MOST_OPEN) throw new ApiError({ kind: 'too_many_top_ups', most: String(MOST_OPEN) });
-    await tx.$executeRaw(
-      sql`INSERT INTO billing_account (organization_id) VALUES (${organizationId}) ON CONFLICT DO NOTHING`,
-    );
+    if (await waitsForVerdict(tx, organizationId)) throw new ApiError({ kind: 'vat_id_pending' });
     await tx.$executeRaw(sql`
       INSERT INTO top_up (top_up_id, workspace_id, currency, net_cents, started_by, session_ends_at)
       VALUES (${topUpId}, ${workspaceId}, ${currency}, ${netCents}, ${userId}, ${endsAt})`);
@@ -168,9 +167,15 @@ export async function startTopUp(
     { db, payments, accountOrigin },
     { topUpId, organizationId, currency, netCents, endsAt, now },
   ).catch(throwPaymentsAway);
-  const stored = await db.execute(sql`
-    UPDATE top_up SET state = 'open', session_id = ${session.id} WHERE top_up_id = ${topUpId} AND state = 'created'`);
-  if (stored !== 1 || session.url === null) throw new ApiError({ kind: 'payments_away' });
+  const isOpen = await db.$transaction(async (tx) => {
+    // A VAT id that was entered meanwhile may change the tax: nobody is sent to this page.
+    if (await waitsForVerdict(tx, organizationId)) return false;
+    const stored = await tx.$executeRaw(sql`
+      UPDATE top_up SET state = 'open', session_id = ${session.id} WHERE top_up_id = ${topUpId} AND state = 'created'`);
+    return stored === 1;
+  });
+  if (!isOpen) throw new ApiError({ kind: 'vat_id_pending' });
+  if (session.url === null) throw new ApiError({ kind: 'payments_away' });
   return { top_up: await getTopUp(db, topUpId), checkout_url: session.url };
 }
 
@@ -191,6 +196,14 @@ export async function resumeTopUp(
   const { status, url } = await payments.stripe.checkout.sessions.retrieve(topUp.sessionId).catch(throwPaymentsAway);
   if (status !== 'open' || url === null) throw new ApiError({ kind: 'top_up_is_over' });
   return { checkout_url: url };
+}
+
+/** Says whether the address or the VAT id changes or waits for its verdict. Holds off a change until the end of the transaction. */
+async function waitsForVerdict(tx: Tx, organizationId: string): Promise<boolean> {
+  const [row] = await tx.$queryRaw<{ waits: boolean }[]>(sql`
+    SELECT coalesce(vat_state = 'pending', false) OR coalesce(changing_until > now(), false) AS waits
+    FROM billing_account WHERE organization_id = ${organizationId} FOR SHARE`);
+  return row?.waits ?? false;
 }
 
 /** The page ends with the month whose rate it offers, where that leaves it half an hour. */
@@ -214,14 +227,18 @@ async function openCheckout(
   { topUpId, organizationId, currency, netCents, endsAt, now }: NewCheckout,
 ): Promise<Stripe.Checkout.Session> {
   const { stripe, taxCode } = payments;
+  const customer = await getCustomer({ db, stripe }, organizationId);
+  const [{ hasAddress } = { hasAddress: false }] = await db.query(sql<{ hasAddress: boolean }>`
+    SELECT country IS NOT NULL AS "hasAddress" FROM billing_account WHERE organization_id = ${organizationId}`);
   const metadata = { top_up_id: topUpId };
   const returnUrl = `${accountOrigin}${CHECKOUT_RETURN_PATH}?top_up=${topUpId}`;
   const isOverMonthEnd = endsAt.getUTCMonth() !== now.getUTCMonth() && currency === 'eur';
   return stripe.checkout.sessions.create(
     {
       mode: 'payment',
-      customer: await getCustomer({ db, stripe }, organizationId),
-      customer_update: { address: 'auto', name: 'auto' },
+      customer,
+      // An address that our page took fixes the tax before the payment. Otherwise the Checkout page asks for one, and keeps it.
+      ...(!hasAddress && { customer_update: { address: 'auto', name: 'auto' } }),
       client_reference_id: topUpId,
       metadata,
       allowed_payment_method_types: ['card'],
@@ -244,25 +261,6 @@ async function openCheckout(
     },
     { idempotencyKey: `${topUpId}:checkout` },
   );
-}
-
-/** Returns the organization's customer at the processor, and makes it once. Of callers at once, all use the stored one. */
-async function getCustomer({ db, stripe }: { db: Db; stripe: Stripe }, organizationId: string): Promise<string> {
-  const known = await findCustomer(db, organizationId);
-  if (known !== undefined) return known;
-  const made = await stripe.customers.create(
-    { metadata: { organization_id: organizationId } },
-    { idempotencyKey: `${organizationId}:customer` },
-  );
-  await db.execute(sql`
-    UPDATE billing_account SET psp_customer = ${made.id} WHERE organization_id = ${organizationId} AND psp_customer IS NULL`);
-  return (await findCustomer(db, organizationId)) ?? made.id;
-}
-
-async function findCustomer(db: Db, organizationId: string): Promise<string | undefined> {
-  const [row] = await db.query(sql<{ customer: string | null }>`
-    SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
-  return row?.customer ?? undefined;
 }
 
 interface TopUpRow {

@@ -10,6 +10,7 @@ import type { z } from 'zod';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import { changeBillingDetails, readBillingDetails } from '../billing/billingDetails.ts';
 import {
   type BillingDependencies,
   getBilling,
@@ -18,6 +19,7 @@ import {
   resumeTopUp,
   startTopUp,
 } from '../billing/topUps.ts';
+import type { VatIdQueue } from '../billing/vatIdQueue.ts';
 import type { Db } from '../database/openDatabase.ts';
 import {
   addPasskey,
@@ -57,6 +59,7 @@ import type { MemberPrincipal, UserPrincipal } from './guards.ts';
 
 export interface HandlerDependencies extends BillingDependencies {
   db: Db;
+  vatIdQueue: VatIdQueue;
   outbox: Outbox;
   providers: Provider[];
   regionHosts: RegionHosts;
@@ -258,6 +261,9 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       resumeTopUp(dependencies, { organizationId, workspaceId, topUpId }),
     listTopUps: async ({ params: { workspace_id: workspaceId, before }, who: { organizationId } }) =>
       listTopUps(db, { organizationId, workspaceId }, before),
+    getBillingDetails: async ({ who: { organizationId } }) => readBillingDetails(db, organizationId),
+    changeBillingDetails: async ({ body: details, who: { organizationId, userId }, origin }) =>
+      changeBillingDetails(dependencies, { organizationId, userId, details }, origin),
     async listAudit({ params: { before }, who }) {
       const { lines, next } = await listAudit(db, who.organizationId, before);
       // Members see that it was the operator. The person behind is known to operators alone.

@@ -1,0 +1,49 @@
+import { sql } from '@turnpike/postgres/sql';
+import { ApiError } from '@turnpike/public-api/apiError';
+import Stripe from 'stripe';
+import type { Db } from '../database/openDatabase.ts';
+import { throwPaymentsAway } from './paymentProcessor.ts';
+
+export type VatState = 'pending' | 'verified' | 'unverified' | 'unavailable';
+
+/** Longest time of a change: calls of the processor with their retries. */
+const CHANGE_MS = 60_000;
+
+/** Runs a change while no other one of the organization runs. Throws `details_are_changing` beside another one. */
+export async function changeAlone<Result>(
+  db: Db,
+  organizationId: string,
+  change: () => Promise<Result>,
+): Promise<Result> {
+  const until = new Date(Date.now() + CHANGE_MS);
+  const isMine = await db.execute(sql`
+    UPDATE billing_account SET changing_until = ${until}
+    WHERE organization_id = ${organizationId} AND (changing_until IS NULL OR changing_until < now())`);
+  if (isMine !== 1) throw new ApiError({ kind: 'details_are_changing' });
+  try {
+    return await change();
+  } finally {
+    await db.execute(sql`
+      UPDATE billing_account SET changing_until = NULL WHERE organization_id = ${organizationId} AND changing_until = ${until}`);
+  }
+}
+
+/** Adds a VAT id to a customer, about which the processor then asks. Throws `vat_id_invalid` for any other text. */
+export async function askAbout(stripe: Stripe, customer: string, value: string): Promise<Stripe.TaxId> {
+  try {
+    return await stripe.customers.createTaxId(customer, { type: 'eu_vat', value });
+  } catch (error) {
+    if (hasCode(error, 'tax_id_invalid')) throw new ApiError({ kind: 'vat_id_invalid' });
+    throwPaymentsAway(error);
+  }
+}
+
+/** Takes a VAT id off a customer. It may be gone already. */
+export async function removeTaxId(stripe: Stripe, customer: string, taxId: string): Promise<void> {
+  await stripe.customers.deleteTaxId(customer, taxId).catch((error: unknown) => {
+    if (!hasCode(error, 'resource_missing')) throwPaymentsAway(error);
+  });
+}
+
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Stripe.errors.StripeError && error.code === code;
