@@ -359,7 +359,7 @@ export async function walkBilling(
   const { next } = await payments.pay(checkout, { country: 'IE' });
   await page.goto(next);
   await page.getByText('$12.50 were added to your credit.').waitFor();
-  await page.getByRole('cell', { name: /^TURN-/ }).waitFor();
+  await page.getByRole('link', { name: /^pdf of TURN-/ }).waitFor();
   await page.getByText('$5.75', { exact: true }).waitFor();
   await eyes.check(page, 'billing-paid');
   await page.getByRole('button', { name: 'Enter the address' }).click();

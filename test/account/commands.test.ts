@@ -252,6 +252,23 @@ it('lists refunds, and starts none without a payment processor', async () => {
   expect([started.code, started.stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
 });
 
+it('lists invoices and credit notes, and shows one by its number or its id with the hashes of its copies', async () => {
+  expect((await run('invoices', 'list')).stdout).toContain('There are no invoices.');
+  const hash = 'ab'.repeat(32);
+  await account.db.$executeRaw`
+    INSERT INTO document (document_id, organization_id, kind, number, status, invoice_id, currency, total_cents, tax_cents, issued_at,
+      pdf_key, pdf_sha256, json_key, json_sha256)
+    VALUES ('in_1', ${organizationId}, 'invoice', 'TURN-0001', 'paid', NULL, 'eur', 6150, 1150, now(), 'a.pdf', ${hash}, 'a.json', ${hash}),
+      ('cn_1', ${organizationId}, 'credit_note', 'TURN-0001-CN-01', 'issued', 'in_1', 'eur', 615, 115, now(), 'b.pdf', ${hash}, 'b.json', ${hash})`;
+  expect((await run('invoices', 'list')).stdout).toMatch(/TURN-0001 +invoice .*61\.50 eur +11\.50 eur/);
+  expect((await read('invoices', 'list', '--organization', organizationId)).documents).toHaveLength(2);
+  expect((await read('invoices', 'list', '--organization', 'org_none')).documents).toEqual([]);
+  expect(await read('invoices', 'show', 'TURN-0001')).toMatchObject({ document_id: 'in_1', pdf_sha256: hash });
+  expect((await run('invoices', 'show', 'cn_1')).stdout).toMatch(/about +TURN-0001\n/);
+  const unknown = await run('invoices', 'show', 'TURN-0002');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike invoices list')]);
+});
+
 it('says what is wrong', async () => {
   const unknown = await run('organizations', 'show', 'org_none');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);

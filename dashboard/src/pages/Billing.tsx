@@ -6,6 +6,7 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { routes } from '../account.ts';
 import { DetailsPart, useDetails } from '../billing/DetailsPart.tsx';
+import { DocumentsPart } from '../billing/DocumentsPart.tsx';
 import { formatCents, type TopUp } from '../billing/money.ts';
 import { TopUpPart } from '../billing/TopUpForm.tsx';
 import { isMoving, Outcome, TOP_UP_STATES } from '../billing/topUpStates.tsx';
@@ -88,6 +89,7 @@ function Content() {
           }
         </Loaded>
       </Part>
+      <DocumentsPart organizationId={organizationId} topUps={topUps} />
     </>
   );
 }

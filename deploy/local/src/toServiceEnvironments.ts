@@ -154,7 +154,7 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
-  'control-plane': ({ regions, ports, secrets, portOf }) => ({
+  'control-plane': ({ regions, ports, secrets, portOf, dataDir }) => ({
     ACCOUNT_ORIGIN: toAccountAddresses(ports).accountOrigin,
     REGION_HOSTS: JSON.stringify(Object.fromEntries(regions.map(toRegionHosts))),
     TRUSTED_HOPS: '0',
@@ -175,6 +175,7 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
       secret_key: secrets.paymentsKey,
       webhook_secrets: [secrets.webhookSecret],
       api_url: `http://127.0.0.1:${portOf('control-plane', ports.payments.port)}`,
+      documents: { folder: join(dataDir, 'documents') },
     }),
     DASHBOARD_DIR: join(repositoryRoot, 'dashboard/dist'),
   }),

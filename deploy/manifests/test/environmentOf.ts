@@ -8,7 +8,13 @@ const SIGNING_KEY = generateSigningKey('us/edge');
 const PLACEHOLDERS: Record<string, string> = {
   OIDC_PROVIDERS:
     '[{"id":"company","name":"Company","issuer":"https://id.example.com","client_id":"turnpike","client_secret":"a secret"}]',
-  PAYMENT_PROCESSOR: '{"secret_key":"sk_live_0123456789abcdef","webhook_secrets":["whsec_0123456789abcdef"]}',
+  PAYMENT_PROCESSOR: JSON.stringify({
+    ...{ secret_key: 'sk_live_0123456789abcdef', webhook_secrets: ['whsec_0123456789abcdef'] },
+    documents: {
+      ...{ url: 'https://s3.example.com', region: 'us-east-1', bucket: 'documents' },
+      ...{ access_key_id: 'access-key', secret_access_key: 'secret-key' },
+    },
+  }),
   SMTP_URL: 'smtps://turnpike:password@mail.example.com:465',
   INTERNAL_SIGNING_KEY: SIGNING_KEY,
   INTERNAL_PUBLIC_KEYS: toPublicKey(SIGNING_KEY),

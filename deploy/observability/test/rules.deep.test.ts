@@ -253,6 +253,11 @@ const CASES: Case[] = [
     says: 'A payment has had no invoice for 1h 10m 0s',
   },
   {
+    alert: 'InvoiceWithoutCopy',
+    series: { [at('turnpike_invoice_uncopied_seconds')]: stays(9_000) },
+    says: 'An invoice has had no copy in the object store for 2h 30m 0s',
+  },
+  {
     alert: 'PaymentEventsWait',
     series: { [at('turnpike_payment_event_oldest_seconds')]: stays(1_200) },
     says: 'A webhook of the payment processor has waited for 20m 0s',

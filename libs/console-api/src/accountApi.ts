@@ -181,6 +181,23 @@ const billingDetails = z.object({
   vat_name: z.nullable(z.string()),
   vat_checked_at: z.nullable(instant),
 });
+const documentSchema = z.object({
+  document_id: z.string(),
+  kind: z.enum(['invoice', 'credit_note']),
+  number: z.string(),
+  status: z.enum(['paid', 'void', 'uncollectible', 'issued']),
+  /** The number of the invoice that a credit note is about. */
+  invoice_number: z.nullable(z.string()),
+  currency,
+  total_cents: cents,
+  tax_cents: cents,
+  issued_at: instant,
+});
+/** The formats of a document: its file for people, and the processor's object. */
+export const DOCUMENT_FORMATS = ['pdf', 'json'] as const;
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
+/** The path of the bytes of a document. */
+export const DOCUMENT_PATH = '/account/organizations/:organization_id/documents/:document_id/:format';
 const UNKNOWN_TOP_UP = { top_up_not_found: { status: 404, message: 'There is no such payment of this workspace.' } };
 const PAYMENTS_AWAY = {
   payments_away: {
@@ -752,6 +769,17 @@ export const accountApi = defineRoutes({
         message: 'The VAT id is of another country than the address. Both must be of one country.',
       },
     },
+  },
+  listDocuments: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/documents',
+    promise: `Lists the invoices and credit notes of an organization, the newest first, 100 at a time. \`${DOCUMENT_PATH}\` has the bytes of each, as \`pdf\` and as \`json\`.`,
+    params: z.object({
+      ...inOrganization,
+      before: z.optional(z.string().check(z.regex(/^\d{1,18}$/, 'must be the `next` of a page'))),
+    }),
+    answer: z.object({ documents: z.array(documentSchema), next: z.nullable(z.string()) }),
   },
   listAudit: {
     access: { of: 'member', right: 'audit.read' },

@@ -141,6 +141,24 @@ const topUpSchema = z.object({
   created_at: z.string(),
   charged_at: z.string().nullable(),
 });
+const documentSchema = z.object({
+  document_id: z.string(),
+  organization_id: z.string(),
+  kind: z.enum(['invoice', 'credit_note']),
+  number: z.string(),
+  status: z.string(),
+  invoice_number: z.string().nullable(),
+  currency: z.enum(['usd', 'eur']),
+  total_cents: z.number().int(),
+  tax_cents: z.number().int(),
+  issued_at: z.string(),
+  /** The keys of the bytes in the object store, with their SHA-256. */
+  pdf_key: z.string(),
+  pdf_sha256: z.string(),
+  json_key: z.string(),
+  json_sha256: z.string(),
+  copied_at: z.string(),
+});
 
 const refundSchema = z.object({
   refund_id: z.string(),
@@ -344,6 +362,23 @@ export const controlPlaneApi = defineApi('control-plane', {
     params: z.object({ refund_id: anyId }),
     answer: refundSchema,
     faults: { refund_not_found: { status: 404, message: 'There is no such refund.' } },
+  },
+  listDocuments: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/documents',
+    promise: 'copies of invoices and credit notes of all organizations or of one, 500 a page, by their ids',
+    params: z.object({ after: afterId, organization_id: anyId.optional() }),
+    answer: z.object({ documents: z.array(documentSchema), next_after: nextAfter }),
+  },
+  getDocument: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/documents/:document',
+    promise: 'the copy of one invoice or credit note, by its id or its number',
+    params: z.object({ document: anyId }),
+    answer: documentSchema,
+    faults: { document_not_found: { status: 404, message: 'There is no such invoice or credit note.' } },
   },
   listRates: {
     callers: ['operator'],

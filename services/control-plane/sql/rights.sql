@@ -11,7 +11,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON user_email, identity, passkey, session, 
 GRANT SELECT, INSERT ON audit, feed TO :service_role;
 GRANT SELECT ON feed_epoch TO :service_role;
 GRANT SELECT, INSERT, UPDATE ON region_epoch, day_total TO :service_role;
-GRANT SELECT, INSERT ON ledger_account, transfer, rate_month TO :service_role;
+GRANT SELECT, INSERT ON ledger_account, transfer, rate_month, document TO :service_role;
 GRANT SELECT, INSERT, UPDATE ON billing_account, top_up, psp_event, refund TO :service_role;
 GRANT SELECT ON ledger_balance, day_spend, wallet TO :service_role;
 

@@ -1,6 +1,13 @@
 import type { SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
-import { type AccountRoute, accountApi, idSchema, REFUSALS } from '@turnpike/console-api/accountApi';
+import {
+  type AccountRoute,
+  accountApi,
+  DOCUMENT_FORMATS,
+  DOCUMENT_PATH,
+  idSchema,
+  REFUSALS,
+} from '@turnpike/console-api/accountApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { isUndecodablePath, toInternalError, toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
@@ -12,6 +19,7 @@ import type { RouteTable } from '@turnpike/http-service/serviceApps';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createFaultWording, createRequestReader, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { flat } from '@turnpike/public-api/wireError';
@@ -24,6 +32,8 @@ import express, {
   type Response,
 } from 'express';
 import type { Origin } from './audit/audit.ts';
+import type { DocumentQueue } from './billing/documentQueue.ts';
+import { readDocument } from './billing/documents.ts';
 import { createWebhookGuard, takeWebhook, WEBHOOK_FAULTS, WEBHOOK_PATH } from './billing/paymentEvents.ts';
 import type { Payments } from './billing/paymentProcessor.ts';
 import { recordTaken } from './billing/refunds.ts';
@@ -38,11 +48,14 @@ import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
 import { readDigest } from './organizations/readDigest.ts';
 import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
-import { createGuard } from './routes/guards.ts';
+import { createGuard, type MemberPrincipal } from './routes/guards.ts';
 import { createHandlers, type HandlerDependencies } from './routes/handlers.ts';
 import { createOperatorHandlers } from './routes/operatorHandlers.ts';
 
 export interface AppDependencies extends HandlerDependencies {
+  /** The copies of invoices and credit notes; undefined where nothing can be paid in. */
+  documents: ObjectStore | undefined;
+  documentQueue: DocumentQueue;
   /** Proxies in front whose `X-Forwarded-For` counts. */
   trustedHops: number;
   /** The dashboard; undefined: no path answers with a page. */
@@ -106,6 +119,15 @@ export function createApp(dependencies: AppDependencies): Express {
     const isKnown = session !== undefined && topUpId !== undefined;
     res.redirect(303, isKnown ? await returnFromCheckout(dependencies, { topUpId, userId: session.userId }) : '/');
   });
+  const mayRead = createGuard({ of: 'member', right: 'billing.read' }, dependencies);
+  serve('GET', DOCUMENT_PATH, mayRead, async (req, res) => {
+    const { organizationId } = principalOf(res) as MemberPrincipal;
+    const { data: documentId } = idSchema.safeParse(req.params.document_id);
+    const format = DOCUMENT_FORMATS.find((name) => name === req.params.format);
+    if (documentId === undefined || !format) throw new ApiError({ kind: 'document_not_found' });
+    const { name, contentType, bytes } = await readDocument(dependencies, { organizationId, documentId, format });
+    res.set({ 'content-type': contentType, 'content-disposition': `attachment; filename="${name}"` }).send(bytes);
+  });
   serve('POST', WEBHOOK_PATH, createWebhookGuard(dependencies.payments), takeWebhook(dependencies));
   if (pages) {
     const consoleUrls = Object.values(regionHosts).map(({ console_url: url }) => url);
@@ -116,7 +138,9 @@ export function createApp(dependencies: AppDependencies): Express {
 
   const notFound = flat(404, 'not_found', { message: 'There is nothing at this path.' });
   app.use((_req, res) => sendWireError(res, notFound));
-  const wordFault = createFaultWording({ routes: { ...accountApi.routes, any: ANY_ROUTE, webhooks: OF_WEBHOOKS } });
+  const wordFault = createFaultWording({
+    routes: { ...accountApi.routes, any: ANY_ROUTE, webhooks: OF_WEBHOOKS, documents: OF_DOCUMENTS },
+  });
   const onError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
     const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
     metrics.faulted({ route: routeOf(res), fault });
@@ -134,6 +158,12 @@ const ANY_ROUTE: AccountRoute = { ...accountApi.routes.health, faults: REFUSALS 
 
 /** The refusals of webhooks, as those of one more route. */
 const OF_WEBHOOKS: AccountRoute = { ...accountApi.routes.health, faults: WEBHOOK_FAULTS };
+
+/** The refusals of the bytes of documents, as those of one more route. */
+const OF_DOCUMENTS: AccountRoute = {
+  ...accountApi.routes.health,
+  faults: { document_not_found: { status: 404, message: 'There is no such document of this organization.' } },
+};
 
 const originOf = (req: Request, res: Response): Origin => ({
   address: req.ip ?? '',

@@ -28,8 +28,9 @@ export const configSchema = z.object({
    */
   WELCOME_CREDIT_NANO_USD: nonNegativeNanoUsdSchema.optional(),
   /**
-   * The account at the payment processor, as JSON: `{"secret_key", "webhook_secrets": [], "api_url"?, "tax_code"?}`. `api_url` is a stand-in
-   * of the processor. Unset or null: nothing can be paid in, and a workspace without credit answers 402 `billing_not_provisioned`.
+   * The account at the payment processor, as JSON: `{"secret_key", "webhook_secrets": [], "documents", "api_url"?, "tax_code"?}`.
+   * `documents` is the place for copies of invoices, `{"folder"}` or `{"url", "region", "bucket", "access_key_id", "secret_access_key"}`.
+   * `api_url` is a stand-in of the processor. Unset or null: nothing can be paid in, and a workspace without credit answers 402 `billing_not_provisioned`.
    */
   PAYMENT_PROCESSOR: paymentProcessorSchema.default(null),
   /** The sender of every mail: `Turnpike <no-reply@example.com>`. */

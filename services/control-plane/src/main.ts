@@ -4,8 +4,9 @@ import { sql } from '@turnpike/postgres/sql';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp, listInternalRoutes } from './app.ts';
+import { DocumentQueue } from './billing/documentQueue.ts';
 import { observeTopUps } from './billing/observeTopUps.ts';
-import { openPayments } from './billing/paymentProcessor.ts';
+import { openDocumentStore, openPayments } from './billing/paymentProcessor.ts';
 import { ReversalQueue } from './billing/reversalQueue.ts';
 import { SettleQueue } from './billing/settleQueue.ts';
 import { VatIdQueue } from './billing/vatIdQueue.ts';
@@ -69,13 +70,18 @@ startService({
     });
     shutdown.defer('posting of ended days', () => posting.close());
     observeRates(meter, db);
-    const payments = config.PAYMENT_PROCESSOR ? openPayments(config.PAYMENT_PROCESSOR) : undefined;
+    const { PAYMENT_PROCESSOR: processor } = config;
+    const payments = processor ? openPayments(processor) : undefined;
+    const documents = processor ? await openDocumentStore(processor, log) : undefined;
+    shutdown.defer('store of documents', async () => documents?.close());
     const settleQueue = new SettleQueue({ db, boss, payments, log });
     await settleQueue.start();
     const reversalQueue = new ReversalQueue({ db, boss, payments, log });
     await reversalQueue.start();
     const vatIdQueue = new VatIdQueue({ db, boss, payments, log });
     await vatIdQueue.start();
+    const documentQueue = new DocumentQueue({ db, boss, payments, documents, log });
+    await documentQueue.start();
     observeTopUps(meter, db);
 
     return {
@@ -86,6 +92,8 @@ startService({
       settleQueue,
       reversalQueue,
       vatIdQueue,
+      documents,
+      documentQueue,
       accountOrigin,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:

@@ -13,7 +13,8 @@ import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
-import { openPayments, type Payments } from '../src/billing/paymentProcessor.ts';
+import { DocumentQueue } from '../src/billing/documentQueue.ts';
+import { openDocumentStore, openPayments, type Payments } from '../src/billing/paymentProcessor.ts';
 import { ReversalQueue } from '../src/billing/reversalQueue.ts';
 import { SettleQueue } from '../src/billing/settleQueue.ts';
 import { VatIdQueue } from '../src/billing/vatIdQueue.ts';
@@ -24,6 +25,7 @@ import { openJobQueue } from '../src/jobs/openJobQueue.ts';
 import { Outbox } from '../src/mail/outbox.ts';
 import type { RegionHosts } from '../src/organizations/regionHosts.ts';
 import type { Pages } from '../src/pages/pages.ts';
+import type { TestPayments } from './startPayments.ts';
 
 export const fleet = aFleet('global');
 export const ACCOUNT_ORIGIN = 'http://localhost:8106';
@@ -60,6 +62,7 @@ export interface TestAccount {
   settleQueue: SettleQueue;
   reversalQueue: ReversalQueue;
   vatIdQueue: VatIdQueue;
+  documentQueue: DocumentQueue;
   openBrowser(): Browser;
   /** A browser in which a user with this address is signed in by a mailed link. */
   signIn(address: string): Promise<Browser & { userId: string }>;
@@ -95,7 +98,7 @@ export async function startAccount({
   refuseMail?: (address: string) => number | undefined;
   /** Between two checks of the providers. */
   checkMs?: number;
-  paymentProcessor?: Parameters<typeof openPayments>[0];
+  paymentProcessor?: TestPayments['settings'];
   /** Until the first look at a new top-up. */
   followAfterSeconds?: number;
 } = {}): Promise<TestAccount> {
@@ -147,11 +150,16 @@ export async function startAccount({
   await reversalQueue.start();
   const vatIdQueue = new VatIdQueue({ db, boss: queue.boss, payments, log });
   await vatIdQueue.start();
+  const documents = paymentProcessor && (await openDocumentStore(paymentProcessor, log));
+  const documentQueue = new DocumentQueue({ db, boss: queue.boss, payments, documents, log });
+  await documentQueue.start();
   const app = createApp({
     db,
     payments,
     settleQueue,
     vatIdQueue,
+    documents,
+    documentQueue,
     outbox,
     providers: knownProviders,
     accountOrigin,
@@ -219,6 +227,7 @@ export async function startAccount({
     settleQueue,
     reversalQueue,
     vatIdQueue,
+    documentQueue,
     openBrowser,
     readToken,
     async follow(browser, url, provider) {
@@ -240,6 +249,7 @@ export async function startAccount({
       await drain([server], { settleMs: 0 });
       await watching.close();
       await queue.close();
+      await documents?.close();
       outbox.close();
       await db.$disconnect();
       await new Promise<void>((resolve) => mailServer.close(() => resolve()));

@@ -1,15 +1,20 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { startPaymentsSimulator } from '@turnpike/payments-simulator/startPaymentsSimulator';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { WEBHOOK_PATH } from '../src/billing/paymentEvents.ts';
-import type { openPayments } from '../src/billing/paymentProcessor.ts';
+import type { openDocumentStore, openPayments } from '../src/billing/paymentProcessor.ts';
 
 export const WEBHOOK_SECRET = 'whsec_0123456789abcdef0123';
 export const CARDS = { pays: '4242424242424242', declined: '4000000000000002', asks: '4000002760003184' };
 
 export interface TestPayments {
   /** The settings of the control plane for this processor. */
-  settings: Parameters<typeof openPayments>[0];
+  settings: Parameters<typeof openPayments>[0] & Parameters<typeof openDocumentStore>[0];
+  /** The folder of the copies of documents. */
+  documentFolder: string;
   /** Gives an order to the admin port, and returns its answer. */
   order<T = Record<string, unknown>>(method: string, path: string, body?: object): Promise<T>;
   /** Sends webhooks to a control plane from now on. */
@@ -24,6 +29,7 @@ export interface TestPayments {
 
 /** The payments simulator in the test's process. */
 export async function startPayments(): Promise<TestPayments> {
+  const documentFolder = await mkdtemp(join(tmpdir(), 'turnpike-documents-'));
   const [port, adminPort] = [await findFreePort(), await findFreePort()];
   const key = 'sk_test_0123456789abcdef';
   const simulator = await startPaymentsSimulator({
@@ -45,7 +51,9 @@ export async function startPayments(): Promise<TestPayments> {
     settings: {
       ...{ secret_key: key, webhook_secrets: ['whsec_another_secret_of_before', WEBHOOK_SECRET] },
       ...{ api_url: `http://127.0.0.1:${port}`, tax_code: 'txcd_10105001' },
+      documents: { folder: documentFolder },
     },
+    documentFolder,
     order,
     async sendTo(accountUrl) {
       await order('POST', 'endpoints', { url: `${accountUrl}${WEBHOOK_PATH}`, secret: WEBHOOK_SECRET });
@@ -56,6 +64,9 @@ export async function startPayments(): Promise<TestPayments> {
       const { status, headers } = await send(checkoutUrl, { action: 'pay', card });
       return { status, next: headers.get('location') ?? '' };
     },
-    close: () => simulator.close(),
+    async close() {
+      await simulator.close();
+      await rm(documentFolder, { recursive: true, force: true });
+    },
   };
 }

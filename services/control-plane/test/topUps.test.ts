@@ -1,4 +1,6 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
@@ -391,6 +393,97 @@ it('removes a VAT id with its field, and lets one change at a time call the proc
   expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
   expect(await listTaxIds(payer)).toEqual([]);
   expect(await preview(payer)).toMatchObject({ tax_cents: 475, is_reverse_charge: false });
+});
+
+const documentsPath = ({ organizationId }: Payer) => `/account/organizations/${organizationId}/documents`;
+const listDocuments = async (payer: Payer) => (await payer.browser.get(documentsPath(payer))).body.documents;
+const untilDocuments = (payer: Payer, count: number) =>
+  until(`${count} documents`, async () => {
+    const documents = await listDocuments(payer);
+    return documents.length === count && documents;
+  });
+/** The files in the store of documents, by their places in it. */
+const listFiles = async (part: string) =>
+  (await readdir(payments.documentFolder, { recursive: true })).filter(
+    (name) => name.includes(part) && /\.(pdf|json)/.test(name),
+  );
+
+it('copies each invoice and credit note with its hash, and gives the bytes to members of its organization alone', async () => {
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url, { country: 'IE' });
+  await untilState(payer, id, 'invoiced');
+  const { invoice_number: number } = await find(payer, id);
+  const [invoice] = await untilDocuments(payer, 1);
+  expect(invoice).toEqual({
+    ...{ document_id: expect.stringMatching(/^in_/), kind: 'invoice', number, status: 'paid', invoice_number: null },
+    ...{ currency: 'eur', total_cents: 3_075, tax_cents: 575, issued_at: expect.any(String) },
+  });
+  const stripe = account.payments?.stripe;
+  await stripe?.creditNotes.create({ invoice: invoice.document_id, refund_amount: 1_230, amount: 1_230 });
+  const [note] = await untilDocuments(payer, 2);
+  expect(note).toMatchObject({ kind: 'credit_note', status: 'issued', invoice_number: number, total_cents: 1_230 });
+
+  const download = (who: Payer, at = payer, format = 'pdf') =>
+    fetch(`${account.url}${documentsPath(at)}/${invoice.document_id}/${format}`, {
+      headers: { cookie: [...who.browser.cookies].map((pair) => pair.join('=')).join('; ') },
+    });
+  const listener = await startOperatorListener(account);
+  const internalHeaders = createTokenIssuer({ key: listener.region.keyOf('operator'), user: 'alice' });
+  const operator = createClient(controlPlaneApi, { url: listener.url, internalHeaders, timeoutMs: 30_000 });
+  const known = await operator.getDocument({ params: { document: number } });
+  const { documents: all } = await operator.listDocuments({
+    params: { after: '', organization_id: payer.organizationId },
+  });
+  expect(all).toHaveLength(2);
+  for (const [format, sha256] of [
+    ['pdf', known.pdf_sha256],
+    ['json', known.json_sha256],
+  ] as const) {
+    const response = await download(payer, payer, format);
+    expect([response.status, response.headers.get('content-disposition')]).toEqual([
+      ...[200, `attachment; filename="Invoice-${number}.${format}"`],
+    ]);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+    if (format === 'json')
+      expect(JSON.parse(bytes.toString())).toMatchObject({ id: invoice.document_id, total: 3_075 });
+    else expect(bytes.subarray(0, 5).toString()).toBe('%PDF-');
+  }
+  const other = await aPayer('eu');
+  expect((await download(other)).status).toBe(404);
+  expect((await download(other, other)).status).toBe(404);
+  expect((await download(payer, payer, 'xml')).status).toBe(404);
+  await listener.stop();
+
+  const [file = ''] = await listFiles(`${invoice.document_id}/`).then((names) =>
+    names.filter((name) => /pdf/.test(name)),
+  );
+  await writeFile(join(payments.documentFolder, file), 'another invoice');
+  expect((await download(payer)).status).toBe(500);
+  await expect(
+    account.db.execute(sql`UPDATE document SET total_cents = 1 WHERE document_id = ${invoice.document_id}`),
+  ).rejects.toThrow();
+});
+
+it('copies a document once, by the nightly sweep where every webhook is lost', async () => {
+  await loseWebhooks();
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url, { country: 'IE' });
+  await until('the invoice', async () => {
+    await account.settleQueue.sweep();
+    return (await find(payer, id)).state === 'invoiced';
+  });
+  expect(await listDocuments(payer)).toEqual([]);
+  await payments.order('POST', 'faults/api', [
+    { fault: 'refuse_503', match: { of: 'GET /v1/invoices/{id}', nth: 1 }, times: 3 },
+  ] as never);
+  await Promise.all([account.documentQueue.sweep(), account.documentQueue.sweep(), account.documentQueue.sweep()]);
+  await payments.order('DELETE', 'faults');
+  expect(await account.documentQueue.sweep()).toBe(0);
+  const [invoice] = await untilDocuments(payer, 1);
+  expect(await listFiles(`${invoice.document_id}/`)).toHaveLength(2);
 });
 
 function sign(body: string, { secret = WEBHOOK_SECRET, at = Date.now() } = {}): string {

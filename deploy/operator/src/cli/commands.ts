@@ -9,6 +9,7 @@ import { confirmEpoch, listDayTotals, listEpochs } from '../commands/dayTotals.t
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
 import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
+import { listInvoices, showInvoice } from '../commands/invoices.ts';
 import { listAudit } from '../commands/listAudit.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
@@ -71,6 +72,8 @@ export const COMMANDS: Command[] = [
   startRefund,
   listRefunds,
   showRefund,
+  listInvoices,
+  showInvoice,
   showWallet,
   listRates,
   importRates,

@@ -12,6 +12,9 @@ export const organizationId = idOf('org');
 export const holdId = idOf('hold');
 export const topUpId = idOf('topup');
 export const refundId = idOf('refund');
+export const documentName = z
+  .string()
+  .regex(/^[\w-]{3,128}$/, 'must be the number or the id of an invoice, as in TURN-0001');
 export const verificationId = idOf('ver');
 export const userId = idOf('user');
 export const keyId = idOf('key');

@@ -18,6 +18,7 @@ const ADVICE: Record<string, string> = {
   dead_letter_not_found: '"turnpike dead-letters list" shows those that wait.',
   top_up_not_found: '"turnpike top-ups list" shows the ids.',
   refund_not_found: '"turnpike refunds list" shows the ids.',
+  document_not_found: '"turnpike invoices list" shows the ids and numbers.',
   rate_out_of_range: 'Compare the file with its source; "--confirmed" takes it.',
   credit_conflict: 'Choose another --id for another credit.',
 };

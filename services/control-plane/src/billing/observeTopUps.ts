@@ -25,6 +25,14 @@ export function observeTopUps(meter: Meter, db: Pick<Db, 'query'>): void {
         SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::FLOAT AS value FROM refund WHERE ended_at IS NULL`),
   });
   createAskedGauge(meter, {
+    name: 'turnpike_invoice_uncopied_seconds',
+    description: 'Time since the oldest payment whose invoice has no copy in the object store.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(extract(epoch FROM now() - min(charged_at)), 0)::FLOAT AS value FROM top_up
+        WHERE state = 'invoiced' AND NOT EXISTS (SELECT 1 FROM document WHERE document_id = invoice_id)`),
+  });
+  createAskedGauge(meter, {
     name: 'turnpike_payment_event_oldest_seconds',
     description: 'Age of the oldest webhook about a top-up that is not worked off.',
     ask: () =>

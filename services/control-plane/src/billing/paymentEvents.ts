@@ -4,6 +4,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import express, { type Request, type RequestHandler } from 'express';
 import type Stripe from 'stripe';
 import type { Db } from '../database/openDatabase.ts';
+import type { DocumentQueue } from './documentQueue.ts';
 import type { Payments } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
 import type { VatIdQueue } from './vatIdQueue.ts';
@@ -73,15 +74,26 @@ const isOfFuture = (signature: string): boolean =>
   [...signature.matchAll(/t=(\d+)/g)].some(([, time]) => Number(time) > Date.now() / 1_000 + TOLERANCE_S);
 
 /**
- * Stores a webhook about a top-up with the job that works it off, queues a look at a VAT id, and answers. An event that comes again changes nothing. The amounts of
- * an event are never read: the job asks the processor.
+ * Stores a webhook about a top-up with the job that works it off. Queues a look at a VAT id, or the copy of a document. Then answers. An
+ * event that comes again changes nothing. The amounts of an event are never read: the job asks the processor.
  */
 export const takeWebhook =
-  ({ db, settleQueue, vatIdQueue }: { db: Db; settleQueue: SettleQueue; vatIdQueue: VatIdQueue }): RequestHandler =>
+  ({
+    db,
+    settleQueue,
+    vatIdQueue,
+    documentQueue,
+  }: {
+    db: Db;
+    settleQueue: SettleQueue;
+    vatIdQueue: VatIdQueue;
+    documentQueue: DocumentQueue;
+  }): RequestHandler =>
   async (_req, res) => {
     const { event } = res.locals.principal as PaymentsPrincipal;
     const customer = event.type === 'customer.tax_id.updated' ? event.data.object.customer : undefined;
     if (typeof customer === 'string') await vatIdQueue.look(customer);
+    await documentQueue.look(event);
     const topUpId = TYPES.has(event.type) ? topUpIdOf(event) : undefined;
     if (topUpId !== undefined)
       await db.$transaction(async (tx) => {

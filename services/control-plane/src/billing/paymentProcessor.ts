@@ -1,4 +1,7 @@
 import { jsonSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { ObjectStore } from '@turnpike/object-store/objectStore';
+import { openObjectStore } from '@turnpike/object-store/openObjectStore';
 import { ApiError } from '@turnpike/public-api/apiError';
 import Stripe from 'stripe';
 import { z } from 'zod';
@@ -20,6 +23,17 @@ export const paymentProcessorSchema = jsonSchema.pipe(
         .string()
         .regex(/^txcd_\d{8}$/, 'must be a tax code')
         .default('txcd_10105001'),
+      /** The place of the copies of invoices and credit notes: a folder on a laptop, otherwise a bucket, which has to exist. */
+      documents: z.union([
+        z.strictObject({ folder: z.string().startsWith('/', 'must be an absolute path') }),
+        z.strictObject({
+          url: serviceUrlSchema,
+          region: z.string().min(1),
+          bucket: z.string().min(1),
+          access_key_id: z.string().min(1),
+          secret_access_key: z.string().min(1),
+        }),
+      ]),
     })
     .nullable(),
 );
@@ -30,13 +44,34 @@ export interface Payments {
   stripe: Stripe;
   webhookSecrets: readonly string[];
   taxCode: string;
+  /** Whether the key moves real money. */
+  isLive: boolean;
+  /** The origin from which documents are read where a stand-in names another one. */
+  fileOrigin: string | undefined;
 }
 
 /** Longest wait for an answer. Two retries of a call without one follow, under its idempotency key. */
 const TIMEOUT_MS = 5_000;
 const RETRIES = 2;
 
-export function openPayments({ secret_key: key, webhook_secrets: webhookSecrets, ...settings }: Settings): Payments {
+/** Opens the store for the copies of documents. Throws if it cannot be used. */
+export function openDocumentStore({ documents }: Pick<Settings, 'documents'>, log: Logger): Promise<ObjectStore> {
+  if ('folder' in documents) return openObjectStore({ OBJECT_STORE_FOLDER: documents.folder }, { log });
+  const { url, region, bucket, access_key_id: accessKeyId, secret_access_key: secret } = documents;
+  return openObjectStore(
+    {
+      ...{ OBJECT_STORE_URL: url, OBJECT_STORE_REGION: region, OBJECT_STORE_BUCKET: bucket },
+      ...{ OBJECT_STORE_ACCESS_KEY_ID: accessKeyId, OBJECT_STORE_SECRET_ACCESS_KEY: secret },
+    },
+    { log },
+  );
+}
+
+export function openPayments({
+  secret_key: key,
+  webhook_secrets: webhookSecrets,
+  ...settings
+}: Omit<Settings, 'documents'>): Payments {
   const { api_url: apiUrl, tax_code: taxCode } = settings;
   const stripe = new Stripe(key, {
     timeout: TIMEOUT_MS,
@@ -44,7 +79,7 @@ export function openPayments({ secret_key: key, webhook_secrets: webhookSecrets,
     telemetry: false,
     ...(apiUrl !== undefined && toPlace(new URL(apiUrl))),
   });
-  return { stripe, webhookSecrets, taxCode };
+  return { stripe, webhookSecrets, taxCode, isLive: key.includes('_live_'), fileOrigin: apiUrl };
 }
 
 function toPlace({ protocol, hostname, port }: URL) {

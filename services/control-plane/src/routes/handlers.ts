@@ -11,6 +11,7 @@ import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
 import { changeBillingDetails, readBillingDetails } from '../billing/billingDetails.ts';
+import { listDocuments } from '../billing/documents.ts';
 import {
   type BillingDependencies,
   getBilling,
@@ -264,6 +265,7 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     getBillingDetails: async ({ who: { organizationId } }) => readBillingDetails(db, organizationId),
     changeBillingDetails: async ({ body: details, who: { organizationId, userId }, origin }) =>
       changeBillingDetails(dependencies, { organizationId, userId, details }, origin),
+    listDocuments: async ({ params: { before }, who: { organizationId } }) => listDocuments(db, organizationId, before),
     async listAudit({ params: { before }, who }) {
       const { lines, next } = await listAudit(db, who.organizationId, before);
       // Members see that it was the operator. The person behind is known to operators alone.

@@ -8,6 +8,7 @@ import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import type { Origin } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import { getDocument, listAllDocuments } from '../billing/documents.ts';
 import { type Payments, throwPaymentsAway } from '../billing/paymentProcessor.ts';
 import { getRefund, listRefunds, startRefund } from '../billing/refunds.ts';
 import { settleTopUp } from '../billing/settleTopUp.ts';
@@ -75,6 +76,9 @@ export function createOperatorHandlers({
     },
     listRefunds: async ({ params: { after, workspace_id: workspaceId } }) => listRefunds(db, { after, workspaceId }),
     getRefund: async ({ params: { refund_id: refundId } }) => getRefund(db, refundId),
+    listDocuments: async ({ params: { after, organization_id: organizationId } }) =>
+      listAllDocuments(db, { after, organizationId }),
+    getDocument: async ({ params: { document } }) => getDocument(db, document),
     listRates: async () => ({ rates: await listRates(db) }),
     async importRates({ body: { is_confirmed: isConfirmed, ...file } }, res) {
       const imported = await importRates(db, { ...file, isConfirmed, by: internalCallerOf(res) });
