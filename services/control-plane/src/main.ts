@@ -4,6 +4,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp, listInternalRoutes } from './app.ts';
+import { checkProcessor } from './billing/checkProcessor.ts';
 import { DocumentQueue } from './billing/documentQueue.ts';
 import { observeTopUps } from './billing/observeTopUps.ts';
 import { openDocumentStore, openPayments } from './billing/paymentProcessor.ts';
@@ -72,6 +73,7 @@ startService({
     observeRates(meter, db);
     const { PAYMENT_PROCESSOR: processor } = config;
     const payments = processor ? openPayments(processor) : undefined;
+    if (payments) await checkProcessor(payments, log);
     const documents = processor ? await openDocumentStore(processor, log) : undefined;
     shutdown.defer('store of documents', async () => documents?.close());
     const settleQueue = new SettleQueue({ db, boss, payments, log });

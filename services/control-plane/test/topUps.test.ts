@@ -8,7 +8,9 @@ import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { sql } from '@turnpike/postgres/sql';
 import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
+import { checkProcessor } from '../src/billing/checkProcessor.ts';
 import { WEBHOOK_PATH } from '../src/billing/paymentEvents.ts';
+import { openPayments } from '../src/billing/paymentProcessor.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { CHECKOUT_RETURN_PATH } from '../src/billing/topUps.ts';
 import { openHold } from '../src/holds/holds.ts';
@@ -686,6 +688,46 @@ it('credits what was paid and nothing else, whatever happens in whatever order',
     expect([currency, clearing?.debits]).toEqual([currency, String(charged)]);
   }
 }, 300_000);
+
+it('starts with a live key only where tax, registrations and numbering are set at the processor', async () => {
+  const { stripe } = openPayments(payments.settings);
+  const lines: string[] = [];
+  const log = {
+    warn: (line: string) => lines.push(line),
+    error: (_: object, line: string) => lines.push(line),
+  } as never;
+  const check = (isLive: boolean) => checkProcessor({ stripe, isLive }, log);
+  await check(true);
+  expect(lines).toEqual([]);
+
+  await payments.order('POST', 'settings', { tax_status: 'pending' });
+  await expect(check(true)).rejects.toThrow(
+    /^The payment processor is not ready\. Tax is not active, because it lacks /,
+  );
+  await check(false);
+  expect(lines).toEqual([expect.stringMatching(/Tax is not active.* With a live key this service would not start\.$/)]);
+  await payments.order('POST', 'settings', { tax_status: 'active' });
+
+  await payments.order('POST', 'config', { numbering: 'customer' });
+  const payer = await aPayer('eu');
+  const { id, url } = await start(payer);
+  await payments.pay(url);
+  await untilState(payer, id, 'invoiced');
+  await expect(check(true)).rejects.toThrow('Invoices are numbered for each customer');
+  await payments.order('POST', 'config', { numbering: 'account' });
+
+  const { data: registrations } = await stripe.tax.registrations.list();
+  for (const { id: registration } of registrations)
+    await stripe.tax.registrations.update(registration, { expires_at: 'now' });
+  await expect(check(true)).rejects.toThrow('No tax registration is active');
+
+  const stranger = openPayments({ ...payments.settings, secret_key: 'sk_test_of_another_account' });
+  await expect(checkProcessor({ ...stranger, isLive: true }, log)).rejects.toThrow('The secret key is refused');
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503' }] as never);
+  lines.length = 0;
+  await check(true);
+  expect(lines).toEqual(['the settings of the payment processor cannot be checked: it does not answer']);
+});
 
 // The last test, because the processor's clock goes forward alone.
 it('credits nothing for a page that expires', async () => {
