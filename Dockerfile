@@ -1,5 +1,5 @@
 # An image of one program: docker build --build-arg SERVICE=edge -t turnpike/edge .
-# SERVICE is a service, `engine-simulator`, `media-simulator`, `mail-catcher` or `operator`; deploy/images/README.md says the rest.
+# SERVICE is a service, `engine-simulator`, `media-simulator`, `mail-catcher`, `payments-simulator` or `operator`; deploy/images/README.md says the rest.
 #
 # A tag moves, a digest does not. To take up newer ones, ask the registry, for example with
 # `docker buildx imagetools inspect gcr.io/distroless/cc-debian12:nonroot`, and change both: they are of the same Debian, since

@@ -82,14 +82,26 @@ export function toSecretValues(secrets: LocalSecrets, globalKeys: readonly strin
   };
 }
 
-/** Returns what the Secrets of the control plane and its migration hold, without the addresses of its other parts. */
+/** The address of the payments simulator for the control plane. */
+const PAYMENTS_URL = 'http://payments-simulator:8400';
+
+/** Returns what the Secrets of the control plane, its migration and the payments simulator hold, without the mail server's address. */
 function toAccountValues(secrets: LocalSecrets) {
   const { name, owner } = SERVICES['control-plane'].database;
+  const { paymentsKey = '', webhookSecret = '' } = secrets;
   return {
     'control-plane': {
       INTERNAL_SIGNING_KEY: secrets.internalKeys['control-plane'] ?? '',
       DATABASE_URL: toDatabaseUrl('control-plane', name, secrets),
+      PAYMENT_PROCESSOR: JSON.stringify({
+        ...{ secret_key: paymentsKey, webhook_secrets: [webhookSecret], api_url: PAYMENTS_URL },
+        documents: {
+          ...{ url: 'http://s3:8080', region: 'us-east-1', bucket: 'documents' },
+          ...{ access_key_id: S3_ACCESS_KEY_ID, secret_access_key: secrets.s3Secret },
+        },
+      }),
     },
+    'payments-simulator': { SECRET_KEY: paymentsKey, WEBHOOK_SECRET: webhookSecret },
     'migrate-control-plane': { DATABASE_URL: toDatabaseUrl('control-plane', owner, secrets) },
   };
 }
@@ -102,12 +114,12 @@ function toGlobalValues(secrets: ClusterSecrets): SecretValues {
   return {
     ...account,
     postgres: toPostgresValues(global),
+    s3: { S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: global.s3Secret },
     'turnpike-internal': { INTERNAL_PUBLIC_KEYS: toPublicKeys([...regionKeys, ...globalKeysOf(secrets)]) },
     'control-plane': {
       ...account['control-plane'],
       // Users sign in by mailed links. An issuer has one address, and no address is `localhost` to pods and to browsers alike.
       OIDC_PROVIDERS: '[]',
-      PAYMENT_PROCESSOR: 'null',
       SMTP_URL: 'smtp://mail-catcher:2525',
     },
   };

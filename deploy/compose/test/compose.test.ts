@@ -142,6 +142,7 @@ it('publishes the edge and the pages alone, for this machine alone', () => {
     ['edge', ['127.0.0.1:8080:8080', '127.0.0.1:8081:8081']],
     ['control-plane', ['127.0.0.1:8106:8080']],
     ['mail-catcher', ['127.0.0.1:8025:8025']],
+    ['payments-simulator', ['127.0.0.1:8400:8400']],
   ]);
 });
 
@@ -174,6 +175,23 @@ it('sends mails to a mail server that keeps them', async () => {
   expect(containerOf('mail-catcher').tmpfs.some((place) => MAILS_DIR?.startsWith(`${place}/`))).toBe(true);
 });
 
+it('pays at the payments simulator, which calls back, and copies invoices into a bucket', async () => {
+  const { PAYMENT_PROCESSOR: processor, PORT: accountPort } = await configOf('control-plane');
+  const { documents, ...settings } = processor as { documents: { url: string; bucket: string } } & Record<
+    string,
+    string
+  >;
+  const { hostname, port } = new URL(settings.api_url ?? '');
+  const simulator = await environmentOf(containerOf(hostname));
+  expect([hostname, port, settings.secret_key]).toEqual(['payments-simulator', simulator.PORT, simulator.SECRET_KEY]);
+  expect(settings.webhook_secrets).toEqual([simulator.WEBHOOK_SECRET]);
+  expect(new URL(simulator.WEBHOOK_URL ?? '').host).toBe(`control-plane:${accountPort}`);
+  // The pages name themselves by this address.
+  expect(findPublished(`http://localhost:${simulator.PORT}`)).toEqual(['payments-simulator', Number(simulator.PORT)]);
+  expect(new URL(documents.url).hostname).toBe('s3');
+  expect((await environmentOf(containerOf('s3'))).S3_BUCKET?.split(',')).toContain(documents.bucket);
+});
+
 it('signs the account layer in at the region, and the region at the account layer', async () => {
   const [account, auth] = [await configOf('control-plane'), await configOf('auth')];
   for (const { INTERNAL_PUBLIC_KEYS: known } of [account, auth]) {
@@ -190,7 +208,7 @@ it('leads nobody out but those who fetch what clients name', () => {
   const near = Object.entries(compose.services).filter(([, { networks }]) => networks.includes('internet'));
   expect(near.map(([name]) => name)).toEqual(['model-router', 'media-jobs']);
   const withClients = Object.entries(compose.services).filter(([, { networks }]) => networks.includes('clients'));
-  expect(withClients.map(([name]) => name)).toEqual(['edge', 'control-plane', 'mail-catcher']);
+  expect(withClients.map(([name]) => name)).toEqual(['edge', 'control-plane', 'mail-catcher', 'payments-simulator']);
 });
 
 it('gives no container a right, or a root that it could write', () => {

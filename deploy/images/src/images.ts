@@ -59,7 +59,7 @@ const toAppImage = (name: string, place: string, programs: Layer[] = []): Image 
   program: 'src/main.js',
 });
 
-/** The images of our own programs: the services, stand-ins for engines and for a mail server, the command line. */
+/** The images of our own programs: the services, stand-ins for engines, for a mail server and for the payment processor, the command line. */
 export const APPS: readonly Image[] = [
   ...SERVICE_NAMES.map((name) => ({
     ...toAppImage(name, `services/${name}`, PROGRAMS[name]),
@@ -68,6 +68,7 @@ export const APPS: readonly Image[] = [
   toAppImage('engine-simulator', 'deploy/engine-simulator'),
   toAppImage('media-simulator', 'deploy/media-simulator', [ffmpegLayer]),
   toAppImage('mail-catcher', 'deploy/mail-catcher'),
+  toAppImage('payments-simulator', 'deploy/payments-simulator'),
   toAppImage('operator', 'deploy/operator'),
 ];
 

@@ -51,7 +51,10 @@ const WEB = [tcp(80), tcp(443)];
 const OUTSIDE: Partial<Record<ServiceName, { ports: PortRange[]; why: string }>> = {
   'model-router': { ports: WEB, why: "clients' images" },
   'media-jobs': { ports: WEB, why: "clients' images, and an object store outside" },
-  'control-plane': { ports: [tcp(443), tcp(465), tcp(587)], why: 'identity providers and the mail server' },
+  'control-plane': {
+    ports: [tcp(443), tcp(465), tcp(587)],
+    why: 'identity providers, the payment processor, the bucket of documents and the mail server',
+  },
 };
 
 /**

@@ -469,6 +469,25 @@ describeWithKustomize("the account layer of one's own machine", () => {
       egress: [{ to: [of('mail-catcher')], ports }],
     });
   });
+
+  it('pays at the simulator, which calls back, and copies invoices into a bucket, and nothing else reaches the two', () => {
+    const of = (name: string) => ({ podSelector: { matchLabels: { 'app.kubernetes.io/name': name } } });
+    const at = (port: number) => [{ protocol: 'TCP', port }];
+    const [simulator] = workloadOf('payments-simulator', overlay).pod.containers;
+    const [store] = workloadOf('s3', overlay).pod.containers;
+    expect(simulator?.env).toContainEqual({ name: 'PORT', value: '8400' });
+    expect(store?.env).toContainEqual({ name: 'S3_BUCKET', value: 'media,documents' });
+    expect(specOf('payments-simulator', overlay)?.ingress).toEqual([{ from: [of('control-plane')], ports: at(8400) }]);
+    expect(specOf('s3', overlay)?.ingress).toEqual([{ from: [of('control-plane')], ports: at(8080) }]);
+    expect(specOf('control-plane-to-payments', overlay)).toMatchObject({
+      ...of('control-plane'),
+      ingress: [{ from: [of('payments-simulator')], ports: at(8080) }],
+      egress: [
+        { to: [of('payments-simulator')], ports: at(8400) },
+        { to: [of('s3')], ports: at(8080) },
+      ],
+    });
+  });
 });
 
 describeWithKustomize('a region with other components', () => {

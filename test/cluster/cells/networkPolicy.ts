@@ -99,10 +99,13 @@ async function listTargets(containers: readonly Container[]): Promise<Target[]> 
 
 const FLOWS = { region: listFlows('region'), global: listFlows('global') };
 
-/** Connections of this cluster alone: services of a region follow the feed at the control plane itself, and mails end in a pod. */
+/** Connections of this cluster alone: services of a region follow the feed at the control plane itself, and mails, payments and documents end in pods. */
 const OWN_WAYS: { from: string[]; ofNamespaces: string[]; to: string; port: number }[] = [
   { from: ['auth', 'usage-ledger'], ofNamespaces: REGIONS.map(namespaceOf), to: 'control-plane', port: 9090 },
   { from: ['control-plane'], ofNamespaces: [namespaceOf('global')], to: 'mail-catcher', port: 2525 },
+  { from: ['control-plane'], ofNamespaces: [namespaceOf('global')], to: 'payments-simulator', port: 8400 },
+  { from: ['control-plane'], ofNamespaces: [namespaceOf('global')], to: 's3', port: 8080 },
+  { from: ['payments-simulator'], ofNamespaces: [namespaceOf('global')], to: 'control-plane', port: 8080 },
 ];
 
 function isDocumented(from: Pod, to: Pod, port: number): boolean {

@@ -16,7 +16,7 @@ const properties = {
   'jclouds.credential': 'local',
 };
 // To this server a folder is a bucket.
-mkdirSync(`/data/buckets/${readVariable('S3_BUCKET')}`, { recursive: true });
+for (const bucket of readVariable('S3_BUCKET').split(',')) mkdirSync(`/data/buckets/${bucket}`, { recursive: true });
 const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}`);
 writeFileSync(PROPERTIES_FILE, `${lines.join('\n')}\n`, { mode: 0o600 });
 becomeServer('/opt/java/bin/java', [
