@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { notYetServedRows } from './contract/notYetServedRows.ts';
 import { rows } from './contract/rows.ts';
 
 /** Files whose tests share a stack, and are registered by one test file. */
@@ -15,8 +14,4 @@ const registered = readdirSync(import.meta.dirname, { recursive: true, encoding:
 
 it('every row of the contract has one test, and every test is of a row', () => {
   expect(registered.toSorted()).toEqual(Object.keys(rows).toSorted());
-});
-
-it('no row stands both among those that are tested and among those not yet served', () => {
-  expect(Object.keys(notYetServedRows).filter((id) => id in rows)).toEqual([]);
 });

@@ -33,9 +33,9 @@ const sectionOf = (id: string): string => id.slice(0, id.indexOf('.'));
 
 /**
  * A table for a terminal: for each section how many rows held and how many there are, then the rows that did not hold.
- * Only what ran is counted; sections of rows that are not yet served say so instead.
+ * Only what ran is counted.
  */
-export function formatSummary(outcomes: RowOutcome[], { notYetServed }: { notYetServed: string[] }): string {
+export function formatSummary(outcomes: RowOutcome[]): string {
   const line = (mark: string, name: string, count: string) => `  ${mark} ${name.padEnd(WIDTH)}  ${count}`;
   const heldOf = (rows: RowOutcome[]) => {
     const held = rows.filter(({ holds }) => holds).length;
@@ -46,16 +46,11 @@ export function formatSummary(outcomes: RowOutcome[], { notYetServed }: { notYet
   };
   const lines = Object.entries(SECTIONS).flatMap(([section, name]) => {
     const rows = outcomes.filter(({ id }) => sectionOf(id) === section);
-    const absent = notYetServed.filter((id) => sectionOf(id) === section).length;
-    if (rows.length > 0) {
-      const { mark, count } = heldOf(rows);
-      return [line(mark, name, count)];
-    }
-    return absent > 0 ? [line('·', name, `${String(absent).padStart(4)} not yet served`)] : [];
+    if (rows.length === 0) return [];
+    const { mark, count } = heldOf(rows);
+    return [line(mark, name, count)];
   });
   const { mark, count } = heldOf(outcomes);
   const broken = outcomes.filter(({ holds }) => !holds).map(({ id }) => `    ✗ ${id}`);
-  return [TITLE, ...lines, line(mark, 'In all', `${count}, ${notYetServed.length} not yet served`), ...broken].join(
-    '\n',
-  );
+  return [TITLE, ...lines, line(mark, 'In all', count), ...broken].join('\n');
 }

@@ -1,5 +1,4 @@
 import { sep } from 'node:path';
-import { notYetServedRows } from './contract/notYetServedRows.ts';
 import { formatSummary } from './formatSummary.ts';
 
 /** Prints which rows of the contract held, after all tests and before Jest's own summary. Silent where none of them ran. */
@@ -16,6 +15,6 @@ export default class SummaryReporter {
       .map(({ title, status }) => ({ id: title.split(':')[0] ?? title, holds: status === 'passed' }))
       .filter(({ id }) => /^[a-z]+\.\S+$/.test(id));
     if (ran.length === 0) return;
-    process.stderr.write(`\n${formatSummary(ran, { notYetServed: Object.keys(notYetServedRows) })}\n`);
+    process.stderr.write(`\n${formatSummary(ran)}\n`);
   }
 }

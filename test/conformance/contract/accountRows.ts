@@ -16,6 +16,8 @@ export const accountRows = {
   'control-plane.unlisted': 'any other path of the account layer is 404, and the internal listener’s are not there',
   'account.one-workspace': 'an organization has at most one workspace in each region',
   'account.region-permanent': 'the region of a workspace is chosen at its creation and never changes',
+  'account.top-up-eur': 'a top-up in euros is converted once, at the month’s reference rate, and recorded with it',
+  'account.currency': 'us accounts are invoiced in dollars, eu accounts in euros with VAT',
   'account.legacy-host': 'the legacy host is another name of the us service',
   'key.fields': 'key information has exactly its nine fields, in USD',
   'key.masked': 'key_name shows the last four characters and nothing else of the key',

@@ -1,7 +1,12 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { payAt } from '@turnpike/test-support/payAt';
+import { until } from '@turnpike/test-support/until';
 import pg from 'pg';
+import { AccountUser } from '../../support/accountUser.ts';
 import { makeAccount } from '../../support/makeAccount.ts';
+import { runTurnpike } from '../../support/runTurnpike.ts';
 import { startTestStack, type TestStack } from '../../support/startTestStack.ts';
 import { createClient } from '../support/http.ts';
 import { MODEL, SERVED_MODELS, US_MODEL, stack as us } from '../support/recordedStack.ts';
@@ -119,4 +124,52 @@ row('regions.usd', async () => {
     expect(record.currency).toBe('USD');
     expect((await account.get('/svc/key')).body).toMatchObject({ currency: 'USD' });
   }
+});
+
+/** The month before this one, whose average is the rate of this month. */
+const LAST_MONTH = new Date(new Date().setUTCDate(0)).toISOString().slice(0, 7);
+const THIS_MONTH = new Date().toISOString().slice(0, 7);
+
+/** Gives a stack's account layer another average of last month, as its operator does. */
+async function importRate({ stackFile, stateDir }: Pick<TestStack, 'stackFile' | 'stateDir'>, rate: string) {
+  const file = join(stateDir, `rates-${rate}.csv`);
+  await writeFile(file, `KEY,TIME_PERIOD,OBS_VALUE\nEXR.M.USD.EUR.SP00.A,${LAST_MONTH},${rate}\n`);
+  return runTurnpike(['rates', 'import', file, '--confirmed'], { stackFile });
+}
+
+/** Pays 25 from a country into a new workspace. Returns the top-up and its invoice. */
+async function payIn(stack: TestStack<'us'> | TestStack<'eu'>, region: 'us' | 'eu', country: string) {
+  const user = await AccountUser.signIn(stack.running.stack);
+  const organization = `/account/organizations/${await user.makeOrganization()}`;
+  const ask = async (method: string, path: string, body?: object) =>
+    (await user.send(method, organization + path, body)).json() as Promise<Record<string, never>>;
+  const { workspace_id: workspaceId } = await ask('POST', '/workspaces', { region, name: 'Tests' });
+  const topUps = `/workspaces/${workspaceId}/top-ups`;
+  const { checkout_url: page } = await ask('POST', topUps, { net_cents: 2_500 });
+  await payAt(page ?? '', { address: { country, postal_code: 'D02', line1: '1 Quay', city: 'Town' } });
+  const read = async () => ({
+    topUp: ((await ask('GET', topUps)).top_ups as unknown as { state: string }[])[0],
+    invoice: ((await ask('GET', '/documents')).documents as unknown as object[])[0],
+  });
+  return until('the copy of the invoice', async () => {
+    const { topUp, invoice } = await read();
+    return invoice && { topUp, invoice, readAgain: async () => (await read()).topUp };
+  });
+}
+
+row('account.top-up-eur', async () => {
+  const { topUp, readAgain } = await payIn(eu, 'eu', 'IE');
+  // 25.00 × the rate of the local stack.
+  const converted = { currency: 'eur', net_cents: 2_500, usd_per_eur: '1.1000', rate_month: THIS_MONTH };
+  expect(topUp).toMatchObject({ ...converted, nano_usd: '27500000000' });
+  expect((await importRate(eu, '1.2000')).stdout).toContain('keeps the rate');
+  expect(await readAgain()).toEqual(topUp);
+});
+
+row('account.currency', async () => {
+  const inEuros = await payIn(eu, 'eu', 'IE');
+  expect(inEuros.invoice).toMatchObject({ kind: 'invoice', currency: 'eur', total_cents: 3_075, tax_cents: 575 });
+  const inDollars = await payIn(us, 'us', 'CH');
+  expect(inDollars.invoice).toMatchObject({ kind: 'invoice', currency: 'usd', total_cents: 2_500, tax_cents: 0 });
+  expect(inDollars.topUp).toMatchObject({ nano_usd: '25000000000', rate_month: null, usd_per_eur: null });
 });
