@@ -25,6 +25,7 @@ export const HEALTHY: Record<string, string> = {
   [`turnpike_provider_failures_total${at('control-plane', 'provider="p", reason="refused_us"')}`]: stays(1),
   [`turnpike_euro_rate_known${at('control-plane')}`]: stays(1),
   [`turnpike_top_up_uninvoiced_seconds${at('control-plane')}`]: stays(5),
+  [`turnpike_invoice_uncopied_seconds${at('control-plane')}`]: stays(5),
   [`turnpike_refund_oldest_seconds${at('control-plane')}`]: stays(5),
   [`turnpike_payment_event_oldest_seconds${at('control-plane')}`]: stays(5),
   [`turnpike_faults_total${at('edge', 'route="unlisted", fault="too_many_requests"')}`]: grows(30),
