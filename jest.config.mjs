@@ -46,8 +46,8 @@ export default {
   workerGracefulExitTimeout: 10_000,
   testTimeout: 120_000,
   watchman: false,
-  globalSetup: '<rootDir>/test/support/startRunPostgres.mjs',
-  globalTeardown: '<rootDir>/test/support/stopRunPostgres.mjs',
+  globalSetup: '<rootDir>/test/support/startRun.mjs',
+  globalTeardown: '<rootDir>/test/support/stopRun.mjs',
   testSequencer: '<rootDir>/test/support/longestFirst.mjs',
   // The first prints which rows of the API contract held; Jest's own summary stays the last thing printed.
   reporters: ['<rootDir>/test/conformance/summaryReporter.mjs', 'default'],

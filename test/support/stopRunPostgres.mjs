@@ -1,1 +1,0 @@
-export { stopRunPostgres as default } from './startRunPostgres.mjs';
