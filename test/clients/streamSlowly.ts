@@ -8,9 +8,13 @@ export const SLOW_CHAT = {
 };
 export const SLOW_ANSWER = { text: 'Well, here I am.', finishReason: 'stop' };
 
-/** Returns what a client library shows of the stream of that chat. */
-export async function streamSlowly(client: Client, { baseUrl, apiKey }: Pick<TestStack, 'baseUrl' | 'apiKey'>) {
-  const { model, prompt } = SLOW_CHAT;
+/** Returns what a client library shows of the stream of that chat, with a model of the stack. */
+export async function streamSlowly(
+  client: Client,
+  { baseUrl, apiKey }: Pick<TestStack, 'baseUrl' | 'apiKey'>,
+  model = SLOW_CHAT.model,
+) {
+  const { prompt } = SLOW_CHAT;
   const { text, finishReason } = await client.obey(
     { do: 'chat', model, messages: [{ role: 'user', text: prompt }], stream: true },
     { baseUrl, apiKey, maxRetries: 0 },

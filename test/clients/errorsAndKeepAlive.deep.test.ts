@@ -2,18 +2,21 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { writeMediaCatalog } from '../conformance/support/writeMediaCatalog.ts';
+import { MODELS, writeMediaCatalog } from '../conformance/support/writeMediaCatalog.ts';
 import { createLinks } from '../support/createLinks.ts';
 import { makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import type { Client } from './client.ts';
 import { ERROR_CASES, type ErrorCall, type ErrorCase, FLOOD_BURST } from './errorCases.ts';
+import { goReleases, streamByGo } from './go/streamByGo.ts';
 import { aiSdkClient } from './npm/aiSdkClient.ts';
 import { langchainClient } from './npm/langchainClient.ts';
 import { openaiClient } from './npm/openaiClient.ts';
 import { pythonClients } from './python/pythonClients.ts';
+import { SLOW_ANSWER, SLOW_CHAT, streamSlowly } from './streamSlowly.ts';
 
 const PAGE = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8');
+const isGoHere = process.env.TURNPIKE_TEST_GO === 'available';
 const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
 const clients = [openaiClient, aiSdkClient, langchainClient, ...(isPythonHere ? pythonClients : [])];
 
@@ -44,6 +47,8 @@ beforeAll(async () => {
         // One address can be flooded while the clients have another.
         edge: { TRUSTED_HOPS: '1', LIMITS: { FLOOD_BURST, FLOOD_REQUESTS_PER_MINUTE: 6 } },
         catalog: { CATALOG_FILE: catalog.listed },
+        // The cases of errors have no stream.
+        'model-router': { LIMITS: { HEADERS_AFTER_MS: 1_000, KEEP_ALIVE_MS: 150 } },
       },
     }),
     // One that cannot begin says so at the first case.
@@ -95,4 +100,20 @@ it.each(ERROR_CASES)(
     await untilListed();
   },
   90_000,
+);
+
+it.each(clients)(
+  '$name reads a stream that begins with comments',
+  async (client) => {
+    expect(await streamSlowly(client, stack, MODELS.text)).toEqual(SLOW_ANSWER);
+  },
+  180_000,
+);
+
+(isGoHere ? it : it.skip).each(goReleases)(
+  '%s reads a stream that begins with comments',
+  async (release) => {
+    expect(await streamByGo(release, stack, { ...SLOW_CHAT, model: MODELS.text })).toEqual(SLOW_ANSWER);
+  },
+  180_000,
 );
