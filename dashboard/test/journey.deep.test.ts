@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
@@ -7,6 +7,7 @@ import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMai
 import { startTestStack, type TestStack } from '../../test/support/startTestStack.ts';
 import { inBrowser } from './inBrowser.ts';
 import { createOrganization, goTo, launchBrowser, PICTURES, TAKES_PICTURES } from './startDashboard.ts';
+import { enterDetails } from './walks.ts';
 
 // The way of docs/members.md on a whole stack in Chromium: from nothing to calls, their cost and the end of a key.
 // `JOURNEYS=20` goes it twenty times.
@@ -177,6 +178,66 @@ inBrowser('from nothing to a paid call', () => {
     await page.getByText('This workspace has no key yet').waitFor();
     await page.context().close();
   });
+
+  it('leads from a refused key over a payment with VAT to calls with the same key, and to an invoice without VAT', async () => {
+    const page = await openPage();
+    await signInByMail(page, 'payer@example.com');
+    // The first workspace of a user has credit, and the second one has none.
+    await createOrganization(page, 'Acme');
+    await createWorkspace(page);
+    await createOrganization(page, 'Bolt');
+    await createWorkspace(page);
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Server');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    expect((await callModel(secret)).status).toBe(402);
+
+    // An Irish consumer: a declined card, a page that is left, and a card whose bank asks.
+    await goTo(page, 'Billing');
+    await page.getByRole('button', { name: 'Go to the payment page' }).click();
+    await page.getByLabel('Country').selectOption('IE');
+    await page.getByRole('button', { name: 'Use this address' }).click();
+    await page.getByRole('row', { name: 'Total US$30.75' }).waitFor();
+    await payBy(page, /4000 0000 0000 0002/);
+    await page.getByText('Your card was declined.').waitFor();
+    await page.getByRole('link', { name: 'Cancel and go back' }).click();
+    await page.getByText('$25.00 are not paid, and nothing was charged.').waitFor();
+    expect((await callModel(secret)).status).toBe(402);
+    await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
+    await payBy(page, /4000 0027 6000 3184/);
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByText('$30.75 were paid, and $25.00 were added to your credit.').waitFor();
+    await takePicture(page, 'billing');
+    await until('an answer to a call with the same key', async () => (await callModel(secret)).status === 200);
+
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: /^pdf of TURN-/ }).click();
+    const invoice = await (await downloading).path();
+    expect((await readFile(invoice)).subarray(0, 5).toString()).toBe('%PDF-');
+
+    // A German business.
+    await page.getByRole('button', { name: 'Enter the address' }).click();
+    await enterDetails(page, { country: 'DE', vatId: 'DE123456100' });
+    await page.getByText('Reverse charge: your business owes the VAT in its own country.').waitFor();
+    await page.getByRole('button', { name: 'Go to the payment page' }).click();
+    await page.getByRole('row', { name: 'VAT (reverse charge) US$0.00' }).waitFor();
+    await payBy(page, /4242 4242 4242 4242/);
+    await page.getByText('$25.00 were paid, and $25.00 were added to your credit.').waitFor();
+    await page
+      .getByRole('link', { name: /^pdf of TURN-/ })
+      .nth(1)
+      .waitFor();
+    await page.context().close();
+  });
+
+  /** Pays on the payment page by one of its test cards. */
+  async function payBy(page: Page, card: RegExp): Promise<void> {
+    await page.getByRole('radio', { name: card }).check();
+    await page.getByRole('button', { name: /^Pay / }).click();
+  }
 
   /** Invites a guest, who signs in by mail or at the identity provider, and accepts. */
   async function inviteGuest(page: Page, address: string): Promise<void> {

@@ -152,7 +152,7 @@ export async function startDashboard({
 export async function createOrganization(page: Page, name: string): Promise<string> {
   await page.goto('/organizations');
   await page.getByRole('button', { name: /^(New|Create an) organization$/ }).click();
-  await page.getByLabel('Name').fill(name);
+  await page.getByRole('textbox', { name: 'Name' }).fill(name);
   await page.getByRole('button', { name: 'Create organization' }).click();
   await page.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
   return /organizations\/([^/]+)/.exec(page.url())?.[1] ?? '';
