@@ -269,6 +269,22 @@ it('lists invoices and credit notes, and shows one by its number or its id with 
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike invoices list')]);
 });
 
+it('compares no payments without a payment processor', async () => {
+  const { code, stderr } = await run('payments', 'compare');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
+});
+
+it('lists disputes', async () => {
+  expect((await run('disputes', 'list')).stdout).toContain('There are no disputes.');
+  await account.db.$executeRaw`
+    INSERT INTO dispute (dispute_id, top_up_id, status, reason, gross_cents, opened_at)
+    VALUES ('dp_1', 'topup_1', 'warning_needs_response', 'fraudulent', 2550, now())`;
+  expect((await read('disputes', 'list')).disputes).toEqual([
+    expect.objectContaining({ dispute_id: 'dp_1', gross_cents: 2_550, taken_usd: '0', hold_id: null }),
+  ]);
+  expect((await run('disputes', 'list')).stdout).toMatch(/dp_1 .*warning_needs_response +fraudulent +25\.50 usd/);
+});
+
 it('says what is wrong', async () => {
   const unknown = await run('organizations', 'show', 'org_none');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('turnpike organizations list')]);

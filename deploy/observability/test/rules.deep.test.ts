@@ -268,6 +268,21 @@ const CASES: Case[] = [
     says: 'A refund has been under way for 1h 10m 0s',
   },
   {
+    alert: 'DisputeUnanswered',
+    series: { [at('turnpike_disputes_unanswered')]: stays(2) },
+    says: '2 disputes of payments wait for an answer',
+  },
+  {
+    alert: 'PaymentsDiffer',
+    series: { [at('turnpike_payment_differences')]: stays(1) },
+    says: '1 movements at the payment processor differ from our books',
+  },
+  {
+    alert: 'PaymentsNotCompared',
+    series: { [at('turnpike_payments_compared_seconds')]: stays(180_000) },
+    says: 'The payment processor was not compared with our books for 2d 2h 0m 0s',
+  },
+  {
     alert: 'ConsoleFlooded',
     series: { [at('turnpike_faults_total', 'too_many_requests')]: grows(600) },
     says: 'The console host refuses 10 requests a second',

@@ -168,7 +168,7 @@ const refundSchema = z.object({
   currency: z.enum(['usd', 'eur']),
   /** Without tax. */
   wanted_cents: z.number().int(),
-  /** What the region took, without tax. Null: it has not reported yet. */
+  /** Taken by the region, without tax. Null: it has not reported yet. */
   taken_cents: z.number().int().nullable(),
   tax_cents: z.number().int().nullable(),
   taken_nano_usd: nanoUsdSchema.nullable(),
@@ -179,6 +179,23 @@ const refundSchema = z.object({
   started_by: z.string(),
   created_at: z.string(),
   ended_at: z.string().nullable(),
+});
+const disputeSchema = z.object({
+  dispute_id: z.string(),
+  top_up_id: z.string(),
+  workspace_id: z.string(),
+  organization_id: z.string(),
+  /** The processor's own word. */
+  status: z.string(),
+  reason: z.string(),
+  currency: z.enum(['usd', 'eur']),
+  /** With tax. */
+  gross_cents: z.number().int(),
+  /** The credit that is taken now. */
+  taken_nano_usd: nanoUsdSchema,
+  hold_id: z.string().nullable(),
+  opened_at: z.string(),
+  changed_at: z.string(),
 });
 
 const ofOrganization = z.object({ organization_id: anyId });
@@ -243,8 +260,7 @@ export const controlPlaneApi = defineApi('control-plane', {
     callers: ['usage-ledger'],
     method: 'PUT',
     path: '/internal/take-backs/:take_back_id',
-    promise:
-      "Takes how much of wanted credit the caller's region took from a workspace. The first report counts: the answer is what is booked, and a region that took another amount corrects itself.",
+    promise: "Takes how much of wanted credit the caller's region took. The first report counts, and is the answer.",
     params: z.object({ take_back_id: anyId }),
     body: z.object({ taken_nano_usd: nanoUsdSchema }),
     answer: z.object({ taken_nano_usd: nanoUsdSchema }),
@@ -326,7 +342,7 @@ export const controlPlaneApi = defineApi('control-plane', {
     method: 'POST',
     path: '/internal/top-ups/:top_up_id/refunds',
     promise:
-      'wants the credit of a top-up back, or that of some of its cents without tax; what the region took of it is refunded by a credit note',
+      'wants the credit of a top-up back, or that of some of its cents. A credit note refunds what the region took of it.',
     params: z.object({ top_up_id: anyId }),
     body: z.strictObject({
       /** Absent: all that is left of the top-up. */
@@ -379,6 +395,43 @@ export const controlPlaneApi = defineApi('control-plane', {
     params: z.object({ document: anyId }),
     answer: documentSchema,
     faults: { document_not_found: { status: 404, message: 'There is no such invoice or credit note.' } },
+  },
+  listDisputes: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/disputes',
+    promise: 'disputes of payments, ended ones as well, 500 a page, by their ids',
+    params: z.object({ after: afterId }),
+    answer: z.object({ disputes: z.array(disputeSchema), next_after: nextAfter }),
+  },
+  comparePayments: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/payments/compare',
+    promise:
+      'reads the movements of our balance at the payment processor, and names those that differ from our books, 500 at most',
+    params: z.object({}),
+    answer: z.object({
+      differences: z.array(
+        z.object({
+          /** A charge, a refund or a dispute of the processor. */
+          source: z.string().nullable(),
+          currency: z.string(),
+          /** Null: the processor has no such movement. */
+          theirs_cents: z.number().nullable(),
+          /** Null: our books have no such movement. */
+          ours_cents: z.number().nullable(),
+          cause: z.string().nullable(),
+          at: z.string(),
+        }),
+      ),
+      /** Our balance at the processor, by its movements and by our books. */
+      balances: z.array(z.object({ currency: z.string(), theirs_cents: z.number(), ours_cents: z.number() })),
+    }),
+    faults: {
+      billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
+      payments_away: { status: 503, message: 'The payment processor does not answer. What was read is kept.' },
+    },
   },
   listRates: {
     callers: ['operator'],

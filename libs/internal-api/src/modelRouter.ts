@@ -138,8 +138,7 @@ export const modelRouterApi = defineApi('model-router', {
     callers: ['auth', 'usage-ledger'],
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/credit',
-    promise:
-      'live, for `/v1/svc/credit` and for credit that is taken back: credit before holds, holds, and the spend of this month',
+    promise: 'live: credit before holds, holds, and the spend of this month',
     params: z.object({ workspace_id: anyId }),
     answer: z.object({
       credit_nano_usd: nanoUsdSchema,

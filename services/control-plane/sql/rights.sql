@@ -12,7 +12,10 @@ GRANT SELECT, INSERT ON audit, feed TO :service_role;
 GRANT SELECT ON feed_epoch TO :service_role;
 GRANT SELECT, INSERT, UPDATE ON region_epoch, day_total TO :service_role;
 GRANT SELECT, INSERT ON ledger_account, transfer, rate_month, document TO :service_role;
-GRANT SELECT, INSERT, UPDATE ON billing_account, top_up, psp_event, refund TO :service_role;
+GRANT SELECT, INSERT, UPDATE ON billing_account, top_up, psp_event, refund, dispute TO :service_role;
+GRANT SELECT, INSERT ON psp_movement TO :service_role;
+GRANT SELECT, UPDATE ON psp_comparison TO :service_role;
+GRANT SELECT ON psp_expected TO :service_role;
 GRANT SELECT ON ledger_balance, day_spend, wallet TO :service_role;
 
 -- The job queue.

@@ -56,6 +56,7 @@ export interface AppDependencies extends HandlerDependencies {
   /** The copies of invoices and credit notes; undefined where nothing can be paid in. */
   documents: ObjectStore | undefined;
   documentQueue: DocumentQueue;
+  reversalQueue: ReversalQueue;
   /** Proxies in front whose `X-Forwarded-For` counts. */
   trustedHops: number;
   /** The dashboard; undefined: no path answers with a page. */

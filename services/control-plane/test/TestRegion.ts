@@ -2,6 +2,8 @@ import { sql } from '@turnpike/postgres/sql';
 import { recordTaken } from '../src/billing/refunds.ts';
 import type { TestAccount } from './startAccount.ts';
 
+type Report = typeof recordTaken;
+
 interface TakeBack {
   workspaceId: string;
   wanted: bigint;
@@ -34,7 +36,7 @@ export class TestRegion {
   }
 
   /** Follows the feed to its end, and takes back and reports what is wanted. */
-  async work(report: typeof recordTaken = recordTaken): Promise<void> {
+  async work(report: Report = recordTaken): Promise<void> {
     const rows = await this.#account.db.query(sql<{ seq: bigint; body: Record<string, string> }>`
       SELECT seq, body FROM feed WHERE region = ${this.#region} AND seq > ${this.#seq} ORDER BY seq`);
     for (const { seq, body } of rows) {

@@ -4,17 +4,25 @@ import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { sql } from '@turnpike/postgres/sql';
+import { searchOf } from '@turnpike/test-support/searchOf';
 import { until } from '@turnpike/test-support/until';
-import { continueRefund, failRefund, getRefund, recordTaken, startRefund } from '../src/billing/refunds.ts';
+import fc from 'fast-check';
+import type Stripe from 'stripe';
+import { compareWithProcessor } from '../src/billing/compareWithProcessor.ts';
+import { settleDispute } from '../src/billing/disputes.ts';
+import { continueRefund, getRefund, recordTaken, settlePspRefund, startRefund } from '../src/billing/refunds.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { startTopUp } from '../src/billing/topUps.ts';
 import { monthOf } from '../src/rates/months.ts';
 import { importRates } from '../src/rates/rates.ts';
+import { crashingDb, NEVER } from './crashAt.ts';
 import { startAccount, type TestAccount } from './startAccount.ts';
 import { startOperatorListener } from './startOperatorListener.ts';
-import { startPayments, type TestPayments } from './startPayments.ts';
+import { CARDS, startPayments, type TestPayments } from './startPayments.ts';
 import { TestRegion } from './TestRegion.ts';
 
+/** `SEARCH_RUNS` and `SEARCH_SEED` search for longer. */
+const SEARCH = searchOf(Number(process.env.SEARCH_RUNS ?? 40));
 const BY = { address: '', browser: '', requestId: '' };
 const CENT_NANO_USD = 10_842_000n;
 
@@ -62,14 +70,19 @@ async function aPayer(inRegion: 'us' | 'eu' = 'eu'): Promise<Payer> {
   return { organizationId, workspaceId, userId };
 }
 
-/** Starts a top-up and pays it. Returns its id once it has its invoice. */
-async function pay(payer: Payer, netCents = 2_500, country = 'IE'): Promise<string> {
-  const { db, settleQueue } = account;
+/** Starts a top-up. Returns its id and the page on which it is paid. */
+async function open(payer: Payer, netCents: number): Promise<{ id: string; url: string }> {
+  const { settleQueue } = account;
   const accountOrigin = 'https://account.example';
   const started = await startTopUp({ ...toProcessor(), settleQueue, accountOrigin }, { ...payer, netCents }, BY);
-  const { top_up_id: id } = started.top_up;
-  await payments.pay(started.checkout_url, { country });
-  await until('the invoice', async () => (await settleTopUp({ ...toProcessor(), db }, id)) === 'invoiced');
+  return { id: started.top_up.top_up_id, url: started.checkout_url };
+}
+
+/** Starts a top-up and pays it. Returns its id once it has its invoice. */
+async function pay(payer: Payer, netCents = 2_500, country = 'IE'): Promise<string> {
+  const { id, url } = await open(payer, netCents);
+  await payments.pay(url, { country });
+  await until('the invoice', async () => (await settleTopUp(toProcessor(), id)) === 'invoiced');
   await region.work();
   return id;
 }
@@ -91,7 +104,7 @@ const readCredited = async (workspaceId: string): Promise<bigint> => {
     SELECT credited_nano_usd::TEXT AS credited FROM wallet WHERE workspace_id = ${workspaceId}`);
   return BigInt(wallet?.credited ?? -1);
 };
-/** What the processor has of a top-up's money that went back. */
+/** Reads the reversals of a top-up at the processor. */
 async function readReversals(topUpId: string) {
   const [row] = await account.db.query(sql<{ charge: string; invoice: string }>`
     SELECT charge_id AS charge, invoice_id AS invoice FROM top_up WHERE top_up_id = ${topUpId}`);
@@ -133,7 +146,6 @@ it('refunds a top-up in parts that have its whole tax, and not a cent more', asy
   await untilState(await start(topUpId), 'refunded');
   await expect(start(topUpId)).rejects.toMatchObject({ fault: { kind: 'refund_too_large', left: '0' } });
   const { notes } = await readReversals(topUpId);
-  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
   expect([notes.length, sum(notes.map(({ total }) => total))]).toEqual([3, 1_001 + 230]);
   expect(await readCredited(payer.workspaceId)).toBe(0n);
 });
@@ -201,7 +213,9 @@ it('gives the credit back where the processor refuses, and where the bank does n
 
   const failed = await start(topUpId);
   await untilState(failed, 'refunded');
-  for (let time = 0; time < 2; time += 1) expect(await failRefund(account.db, failed)).toBe('failed');
+  const { refunds } = await readReversals(topUpId);
+  await payments.order('POST', `refunds/${refunds.find(({ status }) => status === 'succeeded')?.id}/fail`);
+  await untilState(failed, 'failed');
   await region.work();
   expect(region.balanceOf(payer.workspaceId)).toBe(2_500n * CENT_NANO_USD);
   expect(await readCredited(payer.workspaceId)).toBe(2_500n * CENT_NANO_USD);
@@ -231,6 +245,318 @@ it('starts and shows refunds for the operator', async () => {
   ]);
   await listener.stop();
 });
+
+const dispute = (charge: string, options: object = {}) =>
+  payments.order<{ id: string }>('POST', 'disputes', { charge, ...options });
+const readDispute = async (id: string) =>
+  (
+    await account.db.query(sql<{ status: string; isTaken: boolean; isHeld: boolean }>`
+      SELECT status, is_taken AS "isTaken", hold_id IS NOT NULL AND ended_at IS NULL AS "isHeld"
+      FROM dispute LEFT JOIN account_hold USING (hold_id) WHERE dispute_id = ${id}`)
+  )[0];
+const untilDispute = (id: string, status: string) =>
+  until(`a dispute that is ${status}`, async () => (await readDispute(id))?.status === status);
+const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+const FULL = 2_500n * CENT_NANO_USD;
+
+it('takes the credit of a disputed payment below zero and holds the account, and undoes both when it is won', async () => {
+  const payer = await aPayer();
+  const { workspaceId, organizationId } = payer;
+  const { charge } = await readReversals(await pay(payer));
+  region.spend(workspaceId, FULL - 1n);
+  const { id } = await dispute(charge);
+  await untilDispute(id, 'needs_response');
+  await region.work();
+  expect([await readDispute(id), region.balanceOf(workspaceId)]).toEqual([
+    { status: 'needs_response', isTaken: true, isHeld: true },
+    1n - FULL,
+  ]);
+  expect(await readCredited(workspaceId)).toBe(0n);
+  expect(await readTransfers(`${id}_0`)).toEqual([
+    'eur_cent dispute_loss psp_clearing 575',
+    'eur_cent fx_bridge psp_clearing 2500',
+    `nano_usd wallet:${workspaceId} fx_bridge ${FULL}`,
+  ]);
+  expect(await account.db.accountHold.findMany({ where: { organizationId } })).toMatchObject([
+    { reason: 'dispute', note: id, openedBy: 'system', endedAt: null },
+  ]);
+  await payments.order('POST', `disputes/${id}/win`);
+  await untilDispute(id, 'won');
+  await region.work();
+  expect(await readDispute(id)).toEqual({ status: 'won', isTaken: false, isHeld: false });
+  expect([region.balanceOf(workspaceId), await readCredited(workspaceId)]).toEqual([1n, FULL]);
+});
+
+it('keeps the credit and the hold of a lost dispute, and refunds nothing of it', async () => {
+  const payer = await aPayer();
+  const topUpId = await pay(payer);
+  const { charge } = await readReversals(topUpId);
+  const { id } = await dispute(charge, { amount: 1_230 });
+  await untilDispute(id, 'needs_response');
+  await expect(start(topUpId)).rejects.toMatchObject({ fault: { kind: 'top_up_disputed' } });
+  await payments.order('POST', `disputes/${id}/lose`);
+  await untilDispute(id, 'lost');
+  await region.work();
+  expect(await readDispute(id)).toEqual({ status: 'lost', isTaken: true, isHeld: true });
+  expect(region.balanceOf(payer.workspaceId)).toBe(1_500n * CENT_NANO_USD);
+  await expect(start(topUpId)).rejects.toMatchObject({ fault: { kind: 'top_up_disputed' } });
+});
+
+it('takes and holds nothing for an inquiry until it is a dispute', async () => {
+  const payer = await aPayer();
+  const { charge } = await readReversals(await pay(payer));
+  const { id } = await dispute(charge, { inquiry: true });
+  await untilDispute(id, 'warning_needs_response');
+  expect(await readDispute(id)).toMatchObject({ isTaken: false, isHeld: false });
+  await payments.order('POST', `disputes/${id}/escalate`);
+  await untilDispute(id, 'needs_response');
+  expect(await readDispute(id)).toMatchObject({ isTaken: true, isHeld: true });
+});
+
+it('takes a refund that is under way back out where the payment is disputed in between', async () => {
+  const payer = await aPayer();
+  const topUpId = await pay(payer);
+  const { charge } = await readReversals(topUpId);
+  await untilState(await start(topUpId, 500), 'refunded');
+  await payments.order('POST', 'faults/api', [
+    { fault: 'refuse_503', match: { of: 'POST /v1/credit_notes' } },
+  ] as never);
+  const refundId = await start(topUpId, 1_000);
+  await untilState(refundId, 'taken');
+  const { id } = await dispute(charge);
+  await untilDispute(id, 'needs_response');
+  await region.work();
+  expect(region.balanceOf(payer.workspaceId)).toBe(-1_000n * CENT_NANO_USD);
+  await payments.order('DELETE', 'faults');
+  await untilState(refundId, 'refused');
+  await region.work();
+  expect(region.balanceOf(payer.workspaceId)).toBe(0n);
+  await payments.order('POST', `disputes/${id}/win`);
+  await untilDispute(id, 'won');
+  await region.work();
+  expect(region.balanceOf(payer.workspaceId)).toBe(2_000n * CENT_NANO_USD);
+});
+
+it('finds disputes by the poll where every webhook is lost, settles each once, and none of others', async () => {
+  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+  const payer = await aPayer();
+  const { charge } = await readReversals(await pay(payer));
+  const { id } = await dispute(charge);
+  await Promise.all(Array.from({ length: 4 }, () => account.reversalQueue.poll()));
+  await region.work();
+  expect(await readDispute(id)).toMatchObject({ isTaken: true, isHeld: true });
+  expect(region.balanceOf(payer.workspaceId)).toBe(0n);
+  expect(await account.db.accountHold.count({ where: { organizationId: payer.organizationId } })).toBe(1);
+  await payments.order('POST', `disputes/${id}/win`);
+  await Promise.all(Array.from({ length: 4 }, () => settleDispute(toProcessor(), id)));
+  await region.work();
+  expect(region.balanceOf(payer.workspaceId)).toBe(FULL);
+});
+
+it('names each movement that differs from the books, in either direction, and books fees and payouts once', async () => {
+  const compare = () => compareWithProcessor(toProcessor(), { graceSeconds: 0 });
+  await compare();
+  const payer = await aPayer();
+  const topUpId = await pay(payer);
+  await untilState(await start(topUpId, 500), 'refunded');
+  const { differences: before } = await compare();
+  const payout = { currency: 'eur', amount: 700 };
+  const { source } = await payments.order<{ source: string }>('POST', 'payouts', payout);
+  const { charge } = await readReversals(await pay(await aPayer()));
+  const byHand = await account.payments?.stripe.refunds.create({ charge, amount: 100 });
+  // A refund of the books that the processor does not have.
+  await account.db.execute(sql`UPDATE refund SET psp_refund_id = 're_unknown' WHERE top_up_id = ${topUpId}`);
+  const { differences, balances } = await compare();
+  const added = differences.filter((each) => !before.some((known) => known.source === each.source));
+  expect(added).toHaveLength(3);
+  expect(added).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ source: byHand?.id, theirs_cents: -100, ours_cents: null }),
+      expect.objectContaining({ source: 're_unknown', theirs_cents: null, ours_cents: -615 }),
+      expect.objectContaining({ theirs_cents: -615, ours_cents: null }),
+    ]),
+  );
+  const lost = added.find(({ source: id }) => id !== byHand?.id && id !== 're_unknown');
+  await account.db.execute(sql`UPDATE refund SET psp_refund_id = ${lost?.source ?? ''} WHERE top_up_id = ${topUpId}`);
+  expect(await compare()).toMatchObject({ balances });
+  const [{ posted = 0 } = {}] = await account.db.query(sql<{ posted: number }>`
+    SELECT count(*)::FLOAT AS posted FROM transfer JOIN psp_movement ON transfer.source = movement_id
+    WHERE psp_movement.source = ${source} AND code = 'payout' AND transfer.amount = 700`);
+  expect(posted).toBe(1);
+  const eur = balances.find(({ currency }) => currency === 'eur');
+  const unknown = sum(before.map(({ theirs_cents: cents }) => cents ?? 0));
+  expect((eur?.theirs_cents ?? 0) - (eur?.ours_cents ?? 0)).toBe(unknown - 100);
+});
+
+/** A crash at a statement of a transaction, or behind a call of the processor, counted from 0. */
+function crashing(by: number): Parameters<typeof settleTopUp>[0] {
+  const after = by === NEVER ? NEVER : by % 8;
+  let steps = 0;
+  const wrap = (target: object): object =>
+    new Proxy(target, {
+      get(_, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member === 'function')
+          return (...args: unknown[]) => {
+            const result: unknown = member.apply(target, args);
+            if (!(result instanceof Promise)) return result;
+            steps += 1;
+            if (steps <= after) return result;
+            return result.then(() => {
+              throw new Error('crashed');
+            });
+          };
+        return typeof member === 'object' && member !== null ? wrap(member) : member;
+      },
+    });
+  const { db, payments: own } = toProcessor();
+  const { stripe } = own as unknown as { stripe: object };
+  return { db: crashingDb(db, after), payments: { ...(own as object), stripe: wrap(stripe) } as never };
+}
+
+interface World {
+  payer: Payer;
+  tops: { id: string; url: string }[];
+  disputes: string[];
+}
+
+/** Each act may be refused or crash. */
+const ACTS: Record<string, (world: World, at: { id: string; url: string }, by: number) => Promise<unknown>> = {
+  pay: (_world, { url }) => payments.pay(url),
+  decline: (_world, { url }) => payments.pay(url, { card: CARDS.declined }),
+  // Webhook, return page, job and sweep are this call.
+  settle: (_world, { id }, by) => settleTopUp(crashing(by), id),
+  webhooks: (_world, { id }) => Promise.all([1, 2, 3].map(() => settleTopUp(toProcessor(), id))),
+  refund: (_world, { id }, by) => start(id, by % 3 === 0 ? undefined : 1 + ((by * 97) % 1_000)),
+  spend: async ({ payer: { workspaceId } }, _top, by) => region.spend(workspaceId, BigInt(by) * 1_234_567_891n),
+  region: (_world, _top, by) =>
+    region.work((account_, report) =>
+      by % 4 === 0
+        ? Promise.reject(new Error('crashed'))
+        : recordTaken({ ...account_, db: crashingDb(account.db, by % 4 === 1 ? by : NEVER) }, report),
+    ),
+  continue: async ({ tops }, _top, by) => {
+    for (const { refund } of await listRefundsOf(tops)) await continueRefund(crashing(by), refund);
+  },
+  dispute: async (world, { id }, by) => {
+    const [row] = await account.db.query(
+      sql<{ charge: string }>`SELECT charge_id AS charge FROM top_up WHERE top_up_id = ${id}`,
+    );
+    const amount = by % 2 === 0 ? undefined : 1 + ((by * 131) % 900);
+    world.disputes.push((await dispute(row?.charge ?? 'none', { amount, inquiry: by % 5 === 0 })).id);
+  },
+  win: ({ disputes }, _top, by) => payments.order('POST', `disputes/${disputes[by % disputes.length]}/win`),
+  lose: ({ disputes }, _top, by) => payments.order('POST', `disputes/${disputes[by % disputes.length]}/lose`),
+  escalate: ({ disputes }, _top, by) => payments.order('POST', `disputes/${disputes[by % disputes.length]}/escalate`),
+  disputeEvents: async ({ disputes }, _top, by) => {
+    await Promise.all(disputes.flatMap((id) => [settleDispute(crashing(by), id), settleDispute(crashing(NEVER), id)]));
+  },
+  fail: async ({ tops }) => {
+    const [refunded] = (await listRefundsOf(tops)).filter(({ psp }) => psp !== null);
+    if (refunded) await payments.order('POST', `refunds/${refunded.psp}/fail`);
+  },
+  refundEvents: async ({ tops }, _top, by) => {
+    for (const { psp } of await listRefundsOf(tops)) if (psp !== null) await settlePspRefund(crashing(by), psp);
+  },
+  reset: () => payments.order('POST', 'faults/api', [{ fault: 'reset_after', times: 1 }] as never),
+};
+
+const listRefundsOf = (tops: { id: string }[]) =>
+  account.db.query(sql<{ refund: string; state: string; psp: string | null }>`
+    SELECT refund_id AS refund, state, psp_refund_id AS psp FROM refund WHERE top_up_id = ANY(${tops.map(({ id }) => id)}) ORDER BY refund_id`);
+
+/** Lets everything that is under way come to its end, as jobs, polls and sweep do. */
+async function settleAll({ tops, disputes }: World): Promise<void> {
+  await payments.order('DELETE', 'faults');
+  for (const { id } of tops)
+    await until('the invoice', async () => ['invoiced', 'open'].includes(await settleTopUp(toProcessor(), id)));
+  for (let round = 0; round < 2; round += 1) {
+    await region.work();
+    for (const id of disputes) await settleDispute(toProcessor(), id);
+    for (const { refund } of await listRefundsOf(tops)) await continueRefund(toProcessor(), refund);
+    for (const { psp } of await listRefundsOf(tops)) if (psp !== null) await settlePspRefund(toProcessor(), psp);
+  }
+  await region.work();
+}
+
+interface TopUpTruth {
+  nano: bigint | null;
+  net: bigint;
+  invoice: string | null;
+  charge: string | null;
+}
+
+/** Holds the books, the region and the processor against each other. */
+async function assertInvariants({ payer, tops, disputes }: World): Promise<void> {
+  const stripe = account.payments?.stripe as Stripe;
+  let granted = 0n;
+  let isHeld = false;
+  for (const { id } of tops) {
+    const [top] = await account.db.query(sql<TopUpTruth>`
+      SELECT nano_usd AS nano, net_cents AS net, invoice_id AS invoice, charge_id AS charge FROM top_up WHERE top_up_id = ${id}`);
+    if (!top?.charge || !top.invoice || top.nano === null) continue;
+    const { charge, invoice, nano, net } = top;
+    const { data: notes } = await stripe.creditNotes.list({ invoice, limit: 100 });
+    const { data: refunds } = await stripe.refunds.list({ charge, limit: 100 });
+    const { data: disputed } = await stripe.disputes.list({ charge, limit: 100 });
+    // A refund has one credit note, and the note one refund.
+    const booked = (await listRefundsOf([{ id }])).filter(({ psp }) => psp !== null);
+    expect(notes.map(({ metadata }) => metadata?.refund_id).sort()).toEqual(booked.map(({ refund }) => refund));
+    expect(refunds.map((refund) => refund.id).sort()).toEqual(booked.map(({ psp }) => psp).sort());
+    const isFailed = (note: Stripe.CreditNote) =>
+      refunds.find((refund) => refund.id === note.refunds[0]?.refund)?.status === 'failed';
+    let reversed = 0n;
+    for (const note of notes) if (!isFailed(note)) reversed += BigInt(note.subtotal);
+    for (const { id: disputeId, status, balance_transactions: moves } of disputed) {
+      const isGone = moves.reduce((sum, { amount }) => sum + amount, 0) < 0;
+      const [row] = await account.db.query(sql<{ net: bigint | null; isTaken: boolean }>`
+        SELECT net_cents AS net, is_taken AS "isTaken" FROM dispute WHERE dispute_id = ${disputeId}`);
+      expect([disputeId, row?.isTaken]).toEqual([disputeId, isGone]);
+      if (isGone) reversed += row?.net ?? 0n;
+      isHeld ||= !['won', 'warning_closed'].includes(status) && !status.startsWith('warning_');
+    }
+    expect(reversed >= 0n && reversed <= net).toBe(true);
+    granted += (net - reversed) * (nano / net);
+  }
+  let credited = 0n;
+  for (const credit of region.credits.values()) if (credit.workspaceId === payer.workspaceId) credited += credit.amount;
+  expect([credited, await readCredited(payer.workspaceId)]).toEqual([granted, granted]);
+  const open = await account.db.accountHold.count({ where: { organizationId: payer.organizationId, endedAt: null } });
+  expect(open > 0).toBe(isHeld);
+  expect(open).toBeLessThanOrEqual(disputes.length);
+}
+
+it('ends with the credit of what was paid and neither refunded nor lost, whatever happens in whatever order', async () => {
+  const { differences: known } = await compareWithProcessor(toProcessor(), { graceSeconds: 0 });
+  const step = fc.record({ act: fc.constantFrom(...Object.keys(ACTS)), top: fc.nat(1), by: fc.nat(30) });
+  const ended = new Map<string, number>();
+  const note = (what: string) => ended.set(what, (ended.get(what) ?? 0) + 1);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
+      const payer = await aPayer();
+      const world: World = { payer, tops: [], disputes: [] };
+      for (const netCents of [2_500, 1_001]) world.tops.push(await open(payer, netCents));
+      await payments.pay(world.tops[0]?.url ?? '');
+      await settleTopUp(toProcessor(), world.tops[0]?.id ?? '');
+      for (const { act, top, by } of steps)
+        await ACTS[act]?.(world, world.tops[top] ?? { id: '', url: '' }, by).then(
+          () => note(act),
+          (error: unknown) => note(String(error).includes('crashed') ? 'crash' : `no ${act}`),
+        );
+      await settleAll(world);
+      await assertInvariants(world);
+    }),
+    SEARCH,
+  );
+  expect(ended.get('crash')).toBeGreaterThan(0);
+  const sums = await account.db.query(sql<{ difference: string }>`
+    SELECT sum(debits - credits)::TEXT AS difference FROM ledger_balance GROUP BY unit`);
+  expect(sums.map(({ difference }) => difference)).toEqual(sums.map(() => '0'));
+  const { differences, balances } = await compareWithProcessor(toProcessor(), { graceSeconds: 0 });
+  expect(differences).toEqual(known);
+  const unknown = sum(known.map(({ theirs_cents: cents }) => cents ?? 0));
+  expect(sum(balances.map(({ theirs_cents: theirs, ours_cents: ours }) => theirs - ours))).toBe(unknown);
+}, 3_600_000);
 
 // The last test, because the processor's clock goes forward alone.
 it('makes one credit note where answers are lost and the processor has forgotten its key', async () => {

@@ -160,6 +160,7 @@ export async function startAccount({
     vatIdQueue,
     documents,
     documentQueue,
+    reversalQueue,
     outbox,
     providers: knownProviders,
     accountOrigin,

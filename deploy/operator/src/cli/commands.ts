@@ -3,6 +3,7 @@ import { addCredit, takeCredit } from '../commands/changeCredit.ts';
 import { endHold, openHold } from '../commands/changeHolds.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
+import { comparePayments } from '../commands/comparePayments.ts';
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
 import { confirmEpoch, listDayTotals, listEpochs } from '../commands/dayTotals.ts';
@@ -13,6 +14,7 @@ import { listInvoices, showInvoice } from '../commands/invoices.ts';
 import { listAudit } from '../commands/listAudit.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
+import { listDisputes } from '../commands/listDisputes.ts';
 import { listEngines } from '../commands/listEngines.ts';
 import { listHolds } from '../commands/listHolds.ts';
 import { listKeys } from '../commands/listKeys.ts';
@@ -74,6 +76,8 @@ export const COMMANDS: Command[] = [
   showRefund,
   listInvoices,
   showInvoice,
+  listDisputes,
+  comparePayments,
   showWallet,
   listRates,
   importRates,

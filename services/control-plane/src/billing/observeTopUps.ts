@@ -2,6 +2,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Meter } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/openDatabase.ts';
+import { countDifferences } from './compareWithProcessor.ts';
 
 /** Measures, at every scrape, what payments wait for. */
 export function observeTopUps(meter: Meter, db: Pick<Db, 'query'>): void {
@@ -33,8 +34,28 @@ export function observeTopUps(meter: Meter, db: Pick<Db, 'query'>): void {
         WHERE state = 'invoiced' AND NOT EXISTS (SELECT 1 FROM document WHERE document_id = invoice_id)`),
   });
   createAskedGauge(meter, {
+    name: 'turnpike_disputes_unanswered',
+    description: 'Disputes of payments that wait for our answer.',
+    ask: () =>
+      ask(sql<{ value: number }>`SELECT count(*)::FLOAT AS value FROM dispute WHERE status LIKE '%needs_response'`),
+  });
+  createAskedGauge(meter, {
+    name: 'turnpike_payment_differences',
+    description:
+      'Charges, refunds and disputes whose movements at the payment processor differ from our books, by the last comparison.',
+    ask: () => ask(countDifferences()),
+  });
+  createAskedGauge(meter, {
+    name: 'turnpike_payments_compared_seconds',
+    description:
+      'Time since the movements at the payment processor were last compared with our books; 0 before the first time.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(extract(epoch FROM now() - compared_at), 0)::FLOAT AS value FROM psp_comparison`),
+  });
+  createAskedGauge(meter, {
     name: 'turnpike_payment_event_oldest_seconds',
-    description: 'Age of the oldest webhook about a top-up that is not worked off.',
+    description: 'Age of the oldest webhook about money that is not worked off.',
     ask: () =>
       ask(sql<{ value: number }>`
         SELECT coalesce(extract(epoch FROM now() - min(received_at)), 0)::FLOAT AS value FROM psp_event WHERE done_at IS NULL`),

@@ -6,6 +6,7 @@ import type Stripe from 'stripe';
 import type { Db } from '../database/openDatabase.ts';
 import type { DocumentQueue } from './documentQueue.ts';
 import type { Payments } from './paymentProcessor.ts';
+import type { ReversalQueue } from './reversalQueue.ts';
 import type { SettleQueue } from './settleQueue.ts';
 import type { VatIdQueue } from './vatIdQueue.ts';
 
@@ -35,6 +36,17 @@ const TYPES = new Set<string>([
   'checkout.session.expired',
   'invoice.paid',
 ]);
+/** Events about an object that we do not name: the job looks for it. */
+const REVERSAL_TYPES = new Set<string>([
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
+  'refund.updated',
+  'refund.failed',
+]);
+const OBJECT_ID = /^(dp|du|re|pyr)_\w{1,100}$/;
 const readRaw = express.raw({ limit: BODY_LIMIT_BYTES, inflate: false, type: () => true });
 
 /**
@@ -74,7 +86,7 @@ const isOfFuture = (signature: string): boolean =>
   [...signature.matchAll(/t=(\d+)/g)].some(([, time]) => Number(time) > Date.now() / 1_000 + TOLERANCE_S);
 
 /**
- * Stores a webhook about a top-up with the job that works it off. Queues a look at a VAT id, or the copy of a document. Then answers. An
+ * Stores a webhook about a top-up, a refund or a dispute with the job that works it off. Queues a look at a VAT id, or the copy of a document. Then answers. An
  * event that comes again changes nothing. The amounts of an event are never read: the job asks the processor.
  */
 export const takeWebhook =
@@ -83,11 +95,13 @@ export const takeWebhook =
     settleQueue,
     vatIdQueue,
     documentQueue,
+    reversalQueue,
   }: {
     db: Db;
     settleQueue: SettleQueue;
     vatIdQueue: VatIdQueue;
     documentQueue: DocumentQueue;
+    reversalQueue: ReversalQueue;
   }): RequestHandler =>
   async (_req, res) => {
     const { event } = res.locals.principal as PaymentsPrincipal;
@@ -102,6 +116,13 @@ export const takeWebhook =
           SELECT ${event.id}, ${event.type}, top_up_id FROM top_up WHERE top_up_id = ${topUpId}
           ON CONFLICT DO NOTHING`);
         if (stored === 1) await settleQueue.workOff(tx, { top_up_id: topUpId, event_id: event.id });
+      });
+    const objectId = REVERSAL_TYPES.has(event.type) ? (event.data.object as { id?: unknown }).id : undefined;
+    if (typeof objectId === 'string' && OBJECT_ID.test(objectId))
+      await db.$transaction(async (tx) => {
+        const stored = await tx.$executeRaw(sql`
+          INSERT INTO psp_event (event_id, type, object_id) VALUES (${event.id}, ${event.type}, ${objectId}) ON CONFLICT DO NOTHING`);
+        if (stored === 1) await reversalQueue.workOff(tx, { object_id: objectId, event_id: event.id });
       });
     res.json({ received: true });
   };

@@ -34,7 +34,7 @@ interface Refund {
   startedBy: string;
   createdAt: Date;
   endedAt: Date | null;
-  /** Of the top-up. */
+  /** The top-up's. */
   netCents: bigint;
   toppedTaxCents: bigint;
   taxCountry: string | null;
@@ -70,6 +70,7 @@ export async function startRefund(
   await db.$transaction(async (tx) => {
     const topUp = await lockTopUp(tx, topUpId);
     if (topUp.state !== 'invoiced') throw new ApiError({ kind: 'top_up_not_invoiced', state: topUp.state });
+    if (topUp.isDisputed) throw new ApiError({ kind: 'top_up_disputed' });
     if (topUp.openRefundId !== null) throw new ApiError({ kind: 'refund_under_way', refund_id: topUp.openRefundId });
     const left = topUp.netCents - topUp.refundedCents;
     const wanted = netCents === undefined ? left : BigInt(netCents);
@@ -100,6 +101,8 @@ interface LockedTopUp {
   /** Cents without tax of all credit notes, and of the refund under way. */
   refundedCents: bigint;
   openRefundId: string | null;
+  /** A dispute has taken the money. */
+  isDisputed: boolean;
 }
 
 /** Locks a top-up. Its sums are read after that, so that they are those of now. Throws `top_up_not_found`. */
@@ -109,7 +112,8 @@ async function lockTopUp(tx: Tx, topUpId: string): Promise<LockedTopUp> {
     SELECT workspace_id AS "workspaceId", organization_id AS "organizationId", region, state, net_cents AS "netCents", nano_usd AS "nanoUsd",
       (SELECT coalesce(sum(coalesce(taken_cents, wanted_cents)), 0)::BIGINT FROM refund
         WHERE refund.top_up_id = top_up.top_up_id AND refund.state <> 'refused') AS "refundedCents",
-      (SELECT refund_id FROM refund WHERE refund.top_up_id = top_up.top_up_id AND refund.state IN ('taking', 'taken')) AS "openRefundId"
+      (SELECT refund_id FROM refund WHERE refund.top_up_id = top_up.top_up_id AND refund.state IN ('taking', 'taken')) AS "openRefundId",
+      EXISTS (SELECT FROM dispute WHERE dispute.top_up_id = top_up.top_up_id AND is_taken) AS "isDisputed"
     FROM top_up JOIN workspace USING (workspace_id) WHERE top_up_id = ${topUpId}`);
   if (!topUp) throw new ApiError({ kind: 'top_up_not_found' });
   return topUp;
@@ -241,8 +245,20 @@ const refuse = (db: Db, refundId: string, refusal: string): Promise<RefundState>
       UPDATE refund SET state = 'refused', refusal = ${refusal.slice(0, 500)}, ended_at = now() WHERE refund_id = ${refundId}`);
   });
 
+/** Looks at a refund of the processor, and fails ours where it failed. Does nothing for a refund of others. */
+export async function settlePspRefund(
+  { db, payments }: { db: Db; payments: Payments },
+  pspRefundId: string,
+): Promise<void> {
+  const [refund] = await db.query(sql<{ id: string }>`
+    SELECT refund_id AS id FROM refund WHERE psp_refund_id = ${pspRefundId} AND state = 'refunded'`);
+  if (!refund) return;
+  const { status } = await payments.stripe.refunds.retrieve(pspRefundId);
+  if (status === 'failed' || status === 'canceled') await failRefund(db, refund.id);
+}
+
 /** Gives the credit of a refund back whose money came back from the bank, because the customer has neither. Changes nothing twice. */
-export const failRefund = (db: Db, refundId: string): Promise<RefundState> =>
+const failRefund = (db: Db, refundId: string): Promise<RefundState> =>
   move(db, refundId, 'failed', async (tx, refund) => {
     await giveBack(tx, refund, listMoneyHere(refund));
     await tx.$executeRaw(sql`UPDATE refund SET state = 'failed', ended_at = now() WHERE refund_id = ${refundId}`);

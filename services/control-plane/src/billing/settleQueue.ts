@@ -117,7 +117,7 @@ const toOpenTopUps = (after: string) => sql<Listed>`
   ORDER BY top_up_id LIMIT ${SWEEP_PAGE}`;
 const toOpenEvents = (after: string) => sql<Listed>`
   SELECT event_id AS id, top_up_id AS "topUpId" FROM psp_event
-  WHERE done_at IS NULL AND event_id > ${after} ORDER BY event_id LIMIT ${SWEEP_PAGE}`;
+  WHERE done_at IS NULL AND top_up_id IS NOT NULL AND event_id > ${after} ORDER BY event_id LIMIT ${SWEEP_PAGE}`;
 
 /** Reads rows by their ids, page by page. */
 async function* listAll(

@@ -8,6 +8,8 @@ import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import type { Origin } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import { compareWithProcessor } from '../billing/compareWithProcessor.ts';
+import { listDisputes } from '../billing/disputes.ts';
 import { getDocument, listAllDocuments } from '../billing/documents.ts';
 import { type Payments, throwPaymentsAway } from '../billing/paymentProcessor.ts';
 import { getRefund, listRefunds, startRefund } from '../billing/refunds.ts';
@@ -79,6 +81,11 @@ export function createOperatorHandlers({
     listDocuments: async ({ params: { after, organization_id: organizationId } }) =>
       listAllDocuments(db, { after, organizationId }),
     getDocument: async ({ params: { document } }) => getDocument(db, document),
+    listDisputes: async ({ params: { after } }) => listDisputes(db, after),
+    async comparePayments() {
+      if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+      return compareWithProcessor({ db, payments }).catch(throwPaymentsAway);
+    },
     listRates: async () => ({ rates: await listRates(db) }),
     async importRates({ body: { is_confirmed: isConfirmed, ...file } }, res) {
       const imported = await importRates(db, { ...file, isConfirmed, by: internalCallerOf(res) });

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { toInstantCell, toMoneyCell } from '../report/amounts.ts';
+
+const COLUMNS = [
+  { title: 'object' },
+  { title: 'processor', isNumber: true },
+  { title: 'our books', isNumber: true },
+  { title: 'cause' },
+  { title: 'moved' },
+];
+/** The first comparison reads every movement there was. */
+const TIMEOUT_MS = 10 * 60 * 1_000;
+
+export const comparePayments = defineCommand({
+  words: 'payments compare',
+  summary: 'hold every movement of money at the payment processor against our books; exit code 1 unless all agree',
+  input: z.object({}),
+  async run(_input, { services, table }) {
+    const compared = await services.account.comparePayments({ params: {}, timeoutMs: TIMEOUT_MS });
+    const { differences, balances } = compared;
+    const rows = differences.map(({ source, currency, theirs_cents: theirs, ours_cents: ours, cause, at }) => [
+      source ?? '-',
+      toMoneyCell(theirs, currency),
+      toMoneyCell(ours, currency),
+      cause ?? '-',
+      toInstantCell(at),
+    ]);
+    const sums = balances.map(
+      ({ currency, theirs_cents: theirs, ours_cents: ours }) =>
+        `  Balance: ${toMoneyCell(theirs, currency)} at the processor, ${toMoneyCell(ours, currency)} in our books.`,
+    );
+    const verdict =
+      differences.length === 0 ? 'Every movement is in both.' : `Movements that differ: ${differences.length}.`;
+    return {
+      document: { agree: differences.length === 0, ...compared },
+      text: [...(rows.length > 0 ? [table(COLUMNS, rows), ''] : []), ...sums, `  ${verdict}`].join('\n'),
+      isFailure: differences.length > 0,
+    };
+  },
+});
