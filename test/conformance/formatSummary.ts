@@ -9,6 +9,7 @@ const SECTIONS: Record<string, string> = {
   request: 'Chat requests',
   answer: 'Whole answers',
   stream: 'Streams',
+  apis: 'Chat in other APIs',
   completions: 'Legacy completions',
   embeddings: 'Embeddings',
   models: 'Model list',

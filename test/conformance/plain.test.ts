@@ -2,6 +2,7 @@
 import './plain/accounts.ts';
 import './plain/aggregates.ts';
 import './plain/answers.ts';
+import './plain/apis.ts';
 import './plain/billing.ts';
 import './plain/edges.ts';
 import './plain/completions.ts';

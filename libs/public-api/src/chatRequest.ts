@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { generationFields, ignored, optional, withDefault } from './requestFields.ts';
 
-const MAX_TOOLS = 128;
+export const MAX_TOOLS = 128;
 /** So many are checked and written in a few milliseconds. */
 export const MAX_MESSAGES = 4_096;
 

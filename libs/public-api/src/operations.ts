@@ -20,3 +20,7 @@ export const MEDIA_OPERATIONS = {
   'audio.transcriptions': 'audio',
   'audio.translations': 'audio',
 } as const satisfies Record<string, Modality>;
+
+/** Other ways to say a chat: each is served as one, and engines know nothing of them. */
+export const CHAT_API_PATHS = { responses: '/v1/responses', messages: '/v1/messages' } as const;
+export const COUNT_TOKENS_PATH = '/v1/messages/count_tokens';

@@ -100,11 +100,18 @@ interface ErrorParts {
   param?: string | undefined;
 }
 
-function toExplanation(body: ErrorBody): { message: string; param?: string | null | undefined } {
+/** What an error says, whichever family it is of: its sentence, the field to blame, and its details. */
+export type Explanation = {
+  message: string;
+  param?: string | null | undefined;
+  code?: string | null | undefined;
+} & Partial<Record<string, unknown>>;
+
+export function toExplanation(body: ErrorBody): Explanation {
   if (!('error' in body)) return { message: body.detail };
-  const { error, message, param }: ErrorParts = body;
-  if (typeof error === 'string') return { message: message ?? error, param };
-  return 'provider_specific_fields' in error ? error.provider_specific_fields : error;
+  const { error, message, ...details }: ErrorParts = body;
+  if (typeof error === 'string') return { ...details, message: message ?? error, code: error };
+  return 'provider_specific_fields' in error ? { ...error.provider_specific_fields } : { ...error };
 }
 
 /** The words of one family for a union of faults: a `switch` over all of its kinds, so that a missing one does not compile. */

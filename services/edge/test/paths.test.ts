@@ -135,6 +135,19 @@ it('HEAD is a wrong method too, answered without a body', async () => {
   expect({ status, body }).toEqual({ status: 405, body: '' });
 });
 
+it('words an operation of the Messages API that there is not in the form of that API', async () => {
+  const response = await fetch(`${edge.url}/v1/messages/batches`);
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({
+    type: 'error',
+    error: {
+      type: 'not_found_error',
+      message: 'This service does not support batches of messages. Send each with POST /v1/messages instead.',
+      code: 'unsupported_endpoint',
+    },
+  });
+});
+
 it.each([
   ['POST', '/v1/fine-tuning', 'fine-tuning. Use a model of GET /v1/models'],
   ['POST', '/v1/fine_tuning/jobs', 'fine-tuning. Use a model of GET /v1/models'],
@@ -144,10 +157,8 @@ it.each([
   ['POST', '/v1/batches', 'batches. Send each request by itself'],
   ['GET', '/v1/files', 'files. Send what they hold within the request'],
   ['DELETE', '/v1/files/file-1', 'files. Send what they hold within the request'],
-  ['POST', '/v1/responses', 'responses. Use POST /v1/chat/completions'],
-  ['GET', '/v1/responses/resp_1/input_items', 'responses. Use POST /v1/chat/completions'],
-  ['POST', '/v1/messages', 'messages. Use POST /v1/chat/completions'],
-  ['POST', '/v1/messages/count_tokens', 'messages. Use POST /v1/chat/completions'],
+  ['GET', '/v1/responses/resp_1/input_items', 'stored responses. Send the whole conversation'],
+  ['POST', '/responses/resp_1/cancel', 'stored responses. Send the whole conversation'],
   ['POST', '/v1/moderations', 'moderations. Ask a chat model with POST /v1/chat/completions'],
   ['POST', '/v1/rerank', 'rerank. Compare the vectors of POST /v1/embeddings'],
   ['GET', '/v1/realtime', 'realtime. Use POST /v1/chat/completions with "stream": true'],
@@ -158,9 +169,6 @@ it.each([
   ['GET', '/v1/videos/characters/char_1', 'characters of videos. Describe them'],
   ['POST', '/v1/videos/video_1/remix', 'remixes of videos. Make a new one'],
   ['POST', '/v1/realtime/sessions', 'realtime. Use POST /v1/chat/completions with "stream": true'],
-  ['POST', '/responses', 'responses. Use POST /v1/chat/completions'],
-  ['POST', '/api/v1/responses', 'responses. Use POST /v1/chat/completions'],
-  ['POST', '/v1/v1/messages/count_tokens', 'messages. Use POST /v1/chat/completions'],
   ['POST', '/rerank', 'rerank. Compare the vectors of POST /v1/embeddings'],
   ['GET', '/files/file-1', 'files. Send what they hold within the request'],
   ['POST', '/openai/images/edits', 'edits and variations of images. Make a new one'],

@@ -8,8 +8,10 @@ import { OPERATIONS } from './answer/operations/operations.ts';
 import { createToWireError } from './api/inferenceError.ts';
 import type { Money } from './money/openMoney.ts';
 import type { OpenFleet } from './placement/openFleet.ts';
+import { COUNTED_MESSAGES } from './request/messagesRequest.ts';
 import { createBalanceHandlers } from './routes/balanceHandlers.ts';
 import { createInference, type InferenceDependencies } from './routes/createInference.ts';
+import { createTokenCount } from './routes/createTokenCount.ts';
 import { createEngineHandlers } from './routes/engineHandlers.ts';
 
 export interface AppDependencies extends InferenceDependencies {
@@ -31,12 +33,20 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   return {
     public: {
       toWireError,
-      routes: OPERATIONS.map((operation) => ({
-        method: 'post',
-        path: operation.path,
-        guard: keyGuard,
-        handler: createInference(operation, dependencies),
-      })),
+      routes: [
+        ...OPERATIONS.map((operation) => ({
+          method: 'post' as const,
+          path: operation.clientPath,
+          guard: keyGuard,
+          handler: createInference(operation, dependencies),
+        })),
+        {
+          method: 'post',
+          path: COUNTED_MESSAGES.clientPath,
+          guard: keyGuard,
+          handler: createTokenCount(dependencies),
+        },
+      ],
     },
     internal: {
       toWireError: (error) => wordFault(error) ?? toWireError(error),

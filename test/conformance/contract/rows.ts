@@ -1,5 +1,6 @@
 import { accountRows } from './accountRows.ts';
 import { answerRows } from './answerRows.ts';
+import { apiRows } from './apiRows.ts';
 import { errorRows } from './errorRows.ts';
 import { mediaRows } from './mediaRows.ts';
 import { outageRows } from './outageRows.ts';
@@ -16,6 +17,7 @@ export const rows = {
   ...requestRows,
   ...answerRows,
   ...streamRows,
+  ...apiRows,
   ...accountRows,
   ...errorRows,
   ...transportRows,

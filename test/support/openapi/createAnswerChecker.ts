@@ -25,6 +25,7 @@ export interface CheckedHead {
 export type AnswerChecker = (head: AnswerHead) => CheckedHead;
 
 const DOCUMENT = 'openapi.json';
+const NAMED_STREAMS = /^\/v1\/(?:responses|messages)$/;
 const STREAMS_OF_MEDIA = /^\/v1\/(?:images|audio)\//;
 /** Headers that mean something to clients: the document lists every one that an answer has. */
 const LISTED_HEADER = /^(x-.*|retry-after|allow)$/;
@@ -88,7 +89,7 @@ export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {
 
   return ({ method, path, status, headers }) => {
     const [media = ''] = (headers.get('content-type') ?? '').split(';');
-    const streamEnd = STREAMS_OF_MEDIA.test(path) ? 'type' : '[DONE]';
+    const streamEnd = STREAMS_OF_MEDIA.test(path) ? 'type' : NAMED_STREAMS.test(path) ? 'name' : '[DONE]';
     const found = findResponse(document, { method, path, status });
     const content = found?.response.content[media];
     if (!found) return { problems: ['has a status that is not documented'], media, streamEnd, checkJson: () => [] };

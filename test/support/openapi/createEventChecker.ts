@@ -7,19 +7,31 @@ export interface EventChecker {
   end(): string[];
 }
 
-/** How streams end: with `[DONE]`, or, as those of media, with an event of a type that says so. */
-export type StreamEnd = '[DONE]' | 'type';
+/**
+ * How streams end: with `[DONE]`, or with an event of a type that says so, as those of media do (`type`) and those of the Responses and
+ * the Messages API, whose events have their type as a name (`name`).
+ */
+export type StreamEnd = '[DONE]' | 'type' | 'name';
 
 /** `perhaps`: one of several of which the last is the end. */
 type Ending = 'none' | 'perhaps' | 'done' | 'error';
 
 function endingOf(value: unknown, streamEnd: StreamEnd): Ending {
   if (typeof value !== 'object' || value === null) return 'none';
+  if (streamEnd === 'name') return 'type' in value ? (NAMED_ENDS[String(value.type)] ?? 'none') : 'none';
   if ('error' in value) return 'error';
   if (streamEnd !== 'type' || !('type' in value)) return 'none';
   if (String(value.type).endsWith('.done')) return 'done';
   return String(value.type).endsWith('.completed') ? 'perhaps' : 'none';
 }
+
+const NAMED_ENDS: Readonly<Record<string, Ending>> = {
+  'response.completed': 'done',
+  'response.incomplete': 'done',
+  'response.failed': 'error',
+  message_stop: 'done',
+  error: 'error',
+};
 
 /** Lines that fill a silence. No blank line follows one. */
 const COMMENTS = /^(?::.*\n)+/;
@@ -34,7 +46,9 @@ export function createEventChecker(
   let ending: Ending = 'none';
 
   function checkEvent(text: string): string[] {
-    const event = text.replace(COMMENTS, '');
+    const named = text.replace(COMMENTS, '');
+    const [name = ''] = streamEnd === 'name' ? (/^event: \S+\n/.exec(named) ?? []) : [];
+    const event = named.slice(name.length);
     if (!event.startsWith('data: ') || event.includes('\n')) return [`has what is no event: ${event}`];
     if (ending === 'done') return [`goes on after its end: ${event}`];
     if (ending === 'error') return [`goes on after its error: ${event}`];
@@ -46,6 +60,8 @@ export function createEventChecker(
     const value = parseJson(data);
     if (value === undefined) return [`has an event that is no JSON: ${data}`];
     ending = endingOf(value, streamEnd);
+    if (streamEnd === 'name' && name !== `event: ${(value as { type?: string } | null)?.type}\n`)
+      return [`has an event under another name than its own: ${named}`];
     return checkJson(value).map((problem) => `${problem}, in the event ${data}`);
   }
 

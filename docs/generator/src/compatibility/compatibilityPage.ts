@@ -21,6 +21,9 @@ const FORWARDED: FieldSupport = {
   support: 'partial',
   note: 'Forwarded to the engine, which takes, ignores or refuses it.',
 };
+const DROPPED: FieldSupport = { field: ANY_OTHER, support: 'no', note: 'Dropped.' };
+/** Operations whose requests are written anew. */
+const REWRITTEN = new Set(['createResponse', 'createMessage', 'countMessageTokens']);
 const REFUSED: FieldSupport = { field: ANY_OTHER, support: 'no', note: '422.' };
 
 /** The compatibility matrix: every field of every operation, ours and the pinned SDK's. Throws when the SDK awaits its audit. */
@@ -62,7 +65,8 @@ function formatOperation(name: string, operation: Operation, { components }: Ope
   );
   const { [JSON_TYPE]: json, [FORM_TYPE]: form } = operation.requestBody?.content ?? {};
   const request = json ?? form;
-  const anyOther = operation.tags.includes('Media') ? REFUSED : FORWARDED;
+  const isRewritten = REWRITTEN.has(operation.operationId);
+  const anyOther = operation.tags.includes('Media') ? REFUSED : isRewritten ? DROPPED : FORWARDED;
   if (request) parts.push('### Request', tabulate('request', request.schema, [anyOther]));
   if (parameters.length > 0) parts.push('### Parameters', formatTable(parameters));
   const answer = operation.responses[200] ?? operation.responses[202];

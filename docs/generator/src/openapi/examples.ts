@@ -1,6 +1,7 @@
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { CreditInformation } from '@turnpike/public-api/creditInformation';
 import type { ModelList } from '@turnpike/public-api/modelEntry';
+import type { ResponsesRequest } from '@turnpike/public-api/responsesRequest';
 import { toCreditBody } from '../../../../services/auth/src/wire/creditBody.ts';
 import { toKeyInformationBody } from '../../../../services/auth/src/wire/keyInformationBody.ts';
 import { toModelBody } from '../../../../services/catalog/src/wire/modelBody.ts';
@@ -20,10 +21,13 @@ import {
   editCompletionAnswer,
 } from '../../../../services/model-router/src/answer/operations/completions.ts';
 import { editEmbeddingAnswer } from '../../../../services/model-router/src/answer/operations/embeddings.ts';
+import { editMessage, MESSAGE_EVENTS } from '../../../../services/model-router/src/answer/operations/messages.ts';
+import { editResponse, RESPONSE_EVENTS } from '../../../../services/model-router/src/answer/operations/responses.ts';
 import type {
   AnswerOptions,
   WholeAnswer,
 } from '../../../../services/model-router/src/answer/operations/wholeAnswer.ts';
+import { toRepeated } from '../../../../services/model-router/src/request/responsesRequest.ts';
 import { toUsageBody } from '../../../../services/usage-ledger/src/wire/usageBody.ts';
 import { toUsageRequestBody } from '../../../../services/usage-ledger/src/wire/usageRequestBody.ts';
 
@@ -80,16 +84,29 @@ const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE 
 /** The charge of each example. */
 const chargeOf = (): bigint => 7_200n;
 
+/** What the example of a response says of its request. */
+const ECHO: NonNullable<AnswerOptions['echo']> = {
+  fields: toRepeated({
+    model: MODEL.id,
+    instructions: 'Be brief.',
+    input: 'Say hello in one word.',
+    max_output_tokens: 16,
+  } as ResponsesRequest),
+  namespaced: new Map(),
+};
+
 /** Returns the router's version of an engine's answer. */
 function toAnswer(
   edit: (bytes: Buffer, options: AnswerOptions) => WholeAnswer,
   answer: object,
   model = MODEL.id,
+  echo?: AnswerOptions['echo'],
 ): unknown {
   const edited = edit(Buffer.from(JSON.stringify(answer)), {
     callId: 'call-1',
     engine: { repeatsCallIds: false },
     canonicalModel: model,
+    echo,
     isCacheCapable: true,
     chargeOf,
   });
@@ -99,7 +116,7 @@ function toAnswer(
 
 /** Returns the router's version of an engine's stream. */
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
-  const terms = { callId: 'call-1', canonicalModel: MODEL.id, isCacheCapable: true, chargeOf };
+  const terms = { callId: 'call-1', canonicalModel: MODEL.id, isCacheCapable: true, chargeOf, echo: ECHO };
   const encoder = shape.createEncoder({ ...terms, includeUsage: false });
   const editor = new ChunkEditor({ ...terms, engine: { repeatsCallIds: false }, shape, encoder, isToolForced: false });
   const events = choices.map((choice) => {
@@ -173,6 +190,20 @@ export const EXAMPLES = {
       { delta: { content: 'Hello.' } },
       { delta: {}, finish_reason: 'stop' },
     ),
+  },
+  createResponse: {
+    request: { model: MODEL.id, instructions: 'Be brief.', input: 'Say hello in one word.', max_output_tokens: 16 },
+    answer: toAnswer(editResponse, aChoice({ message: { content: 'Hello.' }, finish_reason: 'stop' }), MODEL.id, ECHO),
+    events: toEvents(RESPONSE_EVENTS, { delta: { content: 'Hello.' } }, { delta: {}, finish_reason: 'stop' }),
+  },
+  createMessage: {
+    request: { model: MODEL.id, max_tokens: 16, messages: [{ role: 'user', content: 'Say hello in one word.' }] },
+    answer: toAnswer(editMessage, aChoice({ message: { content: 'Hello.' }, finish_reason: 'stop' })),
+    events: toEvents(MESSAGE_EVENTS, { delta: { content: 'Hello.' } }, { delta: {}, finish_reason: 'stop' }),
+  },
+  countMessageTokens: {
+    request: { model: MODEL.id, messages: [{ role: 'user', content: 'Say hello in one word.' }] },
+    answer: { input_tokens: 18 },
   },
   createCompletion: {
     request: { model: MODEL.id, prompt: 'Once upon a time', max_tokens: 16 },

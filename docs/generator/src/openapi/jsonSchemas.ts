@@ -27,7 +27,16 @@ import { imageAnswerSchema, imageEventSchema } from '@turnpike/public-api/imageA
 import { imageRequestSchema } from '@turnpike/public-api/imageRequest';
 import { keyInformationSchema } from '@turnpike/public-api/keyInformation';
 import { deletedJobSchema, mediaJobSchema, mediaUsageSchema } from '@turnpike/public-api/mediaJob';
+import {
+  messageEventSchema,
+  messageSchema,
+  messagesErrorSchema,
+  tokenCountSchema,
+} from '@turnpike/public-api/messagesAnswer';
+import { countTokensRequestSchema, messagesRequestSchema } from '@turnpike/public-api/messagesRequest';
 import { modelEntrySchema, modelListSchema } from '@turnpike/public-api/modelEntry';
+import { responseEventSchema, responseItemSchema, responseSchema } from '@turnpike/public-api/responsesAnswer';
+import { responsesRequestSchema } from '@turnpike/public-api/responsesRequest';
 import { speechRequestSchema } from '@turnpike/public-api/speechRequest';
 import { textChunkSchema, textCompletionSchema } from '@turnpike/public-api/textCompletion';
 import { tokenUsageSchema } from '@turnpike/public-api/tokenUsage';
@@ -45,8 +54,11 @@ const REQUESTS = {
   MessageContent: messageContentSchema,
   ChatRequest: chatRequestSchema,
   CompletionRequest: completionRequestSchema,
+  CountTokensRequest: countTokensRequestSchema,
   EmbeddingRequest: embeddingRequestSchema,
   ImageRequest: imageRequestSchema,
+  MessagesRequest: messagesRequestSchema,
+  ResponsesRequest: responsesRequestSchema,
   SpeechRequest: speechRequestSchema,
   TranscriptionRequest: transcriptionRequestSchema,
   TranslationRequest: translationRequestSchema,
@@ -72,13 +84,20 @@ const RESPONSES = {
   MediaBalance: mediaBalanceSchema,
   MediaJob: mediaJobSchema,
   MediaUsage: mediaUsageSchema,
+  Message: messageSchema,
+  MessageEvent: messageEventSchema,
+  MessagesError: messagesErrorSchema,
   Model: modelEntrySchema,
   ModelList: modelListSchema,
   NoForm: noFormSchema,
   RegionNotServed: regionNotServedSchema,
+  Response: responseSchema,
+  ResponseEvent: responseEventSchema,
+  ResponseItem: responseItemSchema,
   SpeechEvent: speechEventSchema,
   TextChunk: textChunkSchema,
   TextCompletion: textCompletionSchema,
+  TokenCount: tokenCountSchema,
   TokenUsage: tokenUsageSchema,
   ToolCall: toolCallSchema,
   TranscriptEvent: transcriptEventSchema,

@@ -29,6 +29,9 @@ it('has every operation that the edge lets through, and no other', () => {
 
 it.each([
   ['createChatCompletion', [200, 400, 401, 402, 403, 404, 405, 429, 500, 503]],
+  ['createResponse', [200, 400, 401, 402, 403, 404, 405, 429, 500, 503]],
+  ['createMessage', [200, 400, 401, 402, 403, 404, 405, 429, 500, 503]],
+  ['countMessageTokens', [200, 400, 401, 403, 404, 405, 429, 500, 503]],
   ['createCompletion', [200, 400, 401, 402, 403, 404, 405, 429, 500, 503]],
   ['createEmbedding', [200, 400, 401, 402, 403, 404, 405, 429, 500, 503]],
   ['listModels', [200, 401, 403, 405, 429, 502]],

@@ -32,6 +32,18 @@ const USAGE_ERRORS: Errors = {
   504: 'UsageTimeout',
 };
 
+/** The same errors in the form of the Messages API. */
+const messagesErrors = (errors: Errors) =>
+  Object.fromEntries(
+    Object.entries(errors).map(([status, name]) => [
+      status,
+      { $ref: `#/components/responses/Messages${name.replace('Inference', '')}` },
+    ]),
+  );
+
+/** A count of tokens costs nothing. */
+const { 402: _balance, ...COUNT_ERRORS } = INFERENCE_ERRORS;
+
 /** On every answer of an engine. */
 const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMIT_HEADERS];
 
@@ -52,6 +64,25 @@ function toGeneratedAnswer(
             'The JSON of each `data:` line. The last one of a whole stream is `[DONE]`; a stream that fails ends in an error instead and has none. Comment lines may come between.',
           anyOf: [refTo(chunk), refTo('ErrorEnvelope')],
         },
+        example: events,
+      },
+    },
+  };
+}
+
+/** The same where each event has a name, and the last one is one of its own. */
+function toNamedAnswer(
+  { whole, event, last }: { whole: SchemaName; event: SchemaName; last: string },
+  { answer, events }: { answer: unknown; events: string },
+): ResponseObject {
+  const { headers } = toGeneratedAnswer({ whole, chunk: event }, { answer, events }, 'x-response-format');
+  return {
+    description: 'The answer: whole, or with `stream` as server-sent events.',
+    headers,
+    content: {
+      'application/json': { schema: refTo(whole), example: answer },
+      'text/event-stream': {
+        schema: { description: `The JSON of each \`data:\` line. ${last}`, anyOf: [refTo(event)] },
         example: events,
       },
     },
@@ -83,6 +114,57 @@ export const PATHS: Record<string, Methods> = {
           'x-response-format',
         ),
         ...refsTo(INFERENCE_ERRORS),
+      },
+    },
+  },
+  '/v1/responses': {
+    post: {
+      operationId: 'createResponse',
+      tags: ['Inference'],
+      summary: 'Goes on with a conversation, by the Responses API.',
+      description:
+        'Another way to say a chat, for agents that speak it: the same gates, the same price, the same record. Nothing is kept, so each request has the whole conversation.',
+      requestBody: jsonBody('ResponsesRequest', EXAMPLES.createResponse.request),
+      responses: {
+        200: toNamedAnswer(
+          {
+            whole: 'Response',
+            event: 'ResponseEvent',
+            last: 'The last one is `response.completed`, `response.incomplete` or `response.failed`.',
+          },
+          EXAMPLES.createResponse,
+        ),
+        ...refsTo(INFERENCE_ERRORS),
+      },
+    },
+  },
+  '/v1/messages': {
+    post: {
+      operationId: 'createMessage',
+      tags: ['Inference'],
+      summary: 'Goes on with a conversation, by the Messages API.',
+      description:
+        'Another way to say a chat, for agents that speak it: the same gates, the same price, the same record. The key may stand in `x-api-key` instead of `Authorization`.',
+      requestBody: jsonBody('MessagesRequest', EXAMPLES.createMessage.request),
+      responses: {
+        200: toNamedAnswer(
+          { whole: 'Message', event: 'MessageEvent', last: 'The last one is `message_stop` or `error`.' },
+          EXAMPLES.createMessage,
+        ),
+        ...messagesErrors(INFERENCE_ERRORS),
+      },
+    },
+  },
+  '/v1/messages/count_tokens': {
+    post: {
+      operationId: 'countMessageTokens',
+      tags: ['Inference'],
+      summary: 'Counts the tokens of a prompt.',
+      description: 'Nothing runs and nothing is charged. Images that are named by an address are left out.',
+      requestBody: jsonBody('CountTokensRequest', EXAMPLES.countMessageTokens.request),
+      responses: {
+        200: jsonAnswer('The count.', 'TokenCount', EXAMPLES.countMessageTokens.answer),
+        ...messagesErrors(COUNT_ERRORS),
       },
     },
   },

@@ -1,7 +1,9 @@
 import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { GuardFault } from '@turnpike/public-api/authFault';
+import type { ErrorBody } from '@turnpike/public-api/errorBodies';
 import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
+import { toMessagesError } from '@turnpike/public-api/messagesError';
 import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import type { SpendFault } from '../../../../services/auth/src/api/authServiceError.ts';
 import { toPublicError as createToKeyError } from '../../../../services/auth/src/api/authServiceError.ts';
@@ -458,5 +460,21 @@ export const SHARED_RESPONSES = {
     sometimes: ['retry-after'],
   }),
 };
+
+/** The errors of a chat as the Messages API words them. */
+export const MESSAGES_RESPONSES = Object.fromEntries(
+  Object.entries(SHARED_RESPONSES)
+    .filter(([name]) => name.startsWith('Inference') || name === 'MethodNotAllowed')
+    .map(([name, response]) => [`Messages${name.replace('Inference', '')}`, toMessagesResponse(response)]),
+);
+
+function toMessagesResponse(response: ResponseObject): ResponseObject {
+  const examples = Object.entries(response.content['application/json']?.examples ?? {}).map(
+    ([name, { value }]) =>
+      [name, { value: toMessagesError({ status: 0, body: value as ErrorBody }, undefined) }] as const,
+  );
+  const content = { 'application/json': { schema: refTo('MessagesError'), examples: Object.fromEntries(examples) } };
+  return { ...response, content };
+}
 
 export type SharedResponse = keyof typeof SHARED_RESPONSES;

@@ -81,11 +81,19 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: R
   // Bytes that came with the headers are read from the connection in the next tick.
   if (!req.complete) await nextTurn();
   const pieces = takeWhole(req, { maxBytes, room }) ?? (await collect(req, { maxBytes, silenceMs, wholeMs, room }));
+  return parseBody(pieces, limits);
+}
+
+/** Parses a whole body, a long one in slices. Throws the `BodyFault`s that are found in its bytes. */
+export function parseBody(
+  pieces: Buffer[],
+  limits: Pick<BodyLimits, 'maxTextBytes' | 'kept'>,
+): JsonBody | Promise<JsonBody> {
   if (sizeOf(pieces) > MAX_BYTES_AT_ONCE) return inSlices(readInSteps(pieces, limits));
   return toJsonBody(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces), limits);
 }
 
-function* readInSteps(pieces: Buffer[], limits: BodyLimits): Steps<JsonBody> {
+function* readInSteps(pieces: Buffer[], limits: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): Steps<JsonBody> {
   return yield* toJsonBodyInSteps(yield* joinInSteps(pieces), limits);
 }
 

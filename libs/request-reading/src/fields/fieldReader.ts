@@ -163,7 +163,7 @@ function compileUnion(schema: z.ZodUnion): Read {
 
 function kindOf(schema: z.ZodType): (value: unknown) => boolean {
   if (schema instanceof z.ZodArray) return Array.isArray;
-  if (schema instanceof z.ZodObject) return isObject;
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion) return isObject;
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return (value) => typeof value === 'string';
   throw new Error(`no form of a value is told by ${schema.type}`);
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { hasMessagesErrors } from '@turnpike/public-api/messagesError';
 
 /**
  * The only headers of a client that services behind get to see. Anything else could pass for what the edge or a service
@@ -23,13 +24,22 @@ const MAX_HEADERS = 99;
 /** A client's headers as they are passed on: lines that end with CRLF. What the edge says about the call is for the edge to add. */
 export function toUpstreamHeaders(req: IncomingMessage): string {
   const { headers } = req;
-  let lines = '';
+  let lines = keyOfMessages(req);
   for (const name of PASSED_ON) {
     const value = headers[name];
     if (value !== undefined)
       lines += toHeaderLine(name, name === 'authorization' ? toOneKey(req, String(value)) : value);
   }
   return headers['transfer-encoding'] === undefined ? lines : lines + toHeaderLine('transfer-encoding', 'chunked');
+}
+
+/** Clients of the Messages API name their key in a header of its own, which is read on its paths alone. */
+function keyOfMessages(req: IncomingMessage): string {
+  const key = req.headers['x-api-key'];
+  if (key === undefined || req.headers.authorization !== undefined) return '';
+  return hasMessagesErrors(req.url?.split('?', 1)[0] ?? '')
+    ? toHeaderLine('authorization', `Bearer ${String(key)}`)
+    : '';
 }
 
 export const toHeaderLine = (name: string, value: string | string[]): string => `${name}: ${value}\r\n`;

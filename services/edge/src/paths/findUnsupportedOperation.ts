@@ -7,7 +7,6 @@ export interface UnsupportedOperation {
   instead: string;
 }
 
-const CHAT = 'Use POST /v1/chat/completions instead.';
 const CHAT_WITH_HISTORY = 'Use POST /v1/chat/completions instead, with all messages so far in each call.';
 const FINE_TUNING = { name: 'fine-tuning', instead: 'Use a model of GET /v1/models as it is.' };
 
@@ -19,8 +18,6 @@ const UNSUPPORTED: Record<string, UnsupportedOperation> = {
   '/v1/runs': { name: 'runs', instead: CHAT_WITH_HISTORY },
   '/v1/batches': { name: 'batches', instead: 'Send each request by itself.' },
   '/v1/files': { name: 'files', instead: 'Send what they hold within the request.' },
-  '/v1/responses': { name: 'responses', instead: CHAT_WITH_HISTORY },
-  '/v1/messages': { name: 'messages', instead: CHAT },
   '/v1/moderations': { name: 'moderations', instead: 'Ask a chat model with POST /v1/chat/completions instead.' },
   '/v1/rerank': { name: 'rerank', instead: 'Compare the vectors of POST /v1/embeddings instead.' },
   '/v1/realtime': { name: 'realtime', instead: 'Use POST /v1/chat/completions with "stream": true instead.' },
@@ -28,7 +25,15 @@ const UNSUPPORTED: Record<string, UnsupportedOperation> = {
 
 const NEW_VIDEO = 'Make a new one with POST /v1/videos instead.';
 /** Operations below paths that there are. */
-const UNSUPPORTED_MEDIA: [RegExp, UnsupportedOperation][] = [
+const UNSUPPORTED_BELOW: [RegExp, UnsupportedOperation][] = [
+  [
+    /^\/v1\/responses\/./,
+    { name: 'stored responses', instead: 'Send the whole conversation with POST /v1/responses instead.' },
+  ],
+  [
+    /^\/v1\/messages\/batches(?:\/|$)/,
+    { name: 'batches of messages', instead: 'Send each with POST /v1/messages instead.' },
+  ],
   [
     /^\/v1\/images\/(?:edits|variations)$/,
     { name: 'edits and variations of images', instead: 'Make a new one with POST /v1/images/generations instead.' },
@@ -45,8 +50,8 @@ const UNSUPPORTED_MEDIA: [RegExp, UnsupportedOperation][] = [
  */
 export function findUnsupportedOperation(rawPath: string): UnsupportedOperation | undefined {
   const path = toBasePath(rawPath) ?? '';
-  const media = UNSUPPORTED_MEDIA.find(([pattern]) => pattern.test(path));
-  if (media) return media[1];
+  const below = UNSUPPORTED_BELOW.find(([pattern]) => pattern.test(path));
+  if (below) return below[1];
   const [, version, resource] = path.split('/', 3);
   const operation = `/${version}/${resource}`;
   return Object.hasOwn(UNSUPPORTED, operation) ? UNSUPPORTED[operation] : undefined;

@@ -1,5 +1,5 @@
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
-import { OPERATION_PATHS } from '@turnpike/public-api/operations';
+import { CHAT_API_PATHS, COUNT_TOKENS_PATH, OPERATION_PATHS } from '@turnpike/public-api/operations';
 import type { Upstream } from './upstream.ts';
 
 /** One operation that clients may call. */
@@ -43,7 +43,9 @@ export function listPaths(serviceSegment: string): ListedPath[] {
     upstream,
   });
   return [
-    ...Object.values(OPERATION_PATHS).map((path) => list('model-router', 'POST', path)),
+    ...[...Object.values(OPERATION_PATHS), ...Object.values(CHAT_API_PATHS), COUNT_TOKENS_PATH].map((path) =>
+      list('model-router', 'POST', path),
+    ),
     ...Object.values(MEDIA_ROUTES).map(({ method, path }) => list('media-jobs', method, path, { id: JOB_ID })),
     list('catalog', 'GET', '/v1/models'),
     list('catalog', 'GET', '/v1/models/:id', { id: MODEL_NAME }),

@@ -94,8 +94,8 @@ export async function answerCall(
 function toEncoder({ operation, callId, model, request, chargeOf }: Call): StreamEncoder {
   if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
   const { id: canonicalModel, isCacheCapable } = model;
-  const { includeUsage, repeated } = request;
-  return operation.chunks.createEncoder({ callId, canonicalModel, includeUsage, repeated, isCacheCapable, chargeOf });
+  const { includeUsage, echo } = request;
+  return operation.chunks.createEncoder({ callId, canonicalModel, includeUsage, echo, isCacheCapable, chargeOf });
 }
 
 const toWindowUse = ({ operation, model, bound }: Call): WindowUse => ({

@@ -58,15 +58,13 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     this.#client = client;
     this.#attempt = attempt;
     this.#endsAt = endsAt;
-    const { operation, request, model, callId, chargeOf } = call;
+    const { operation, request, callId } = call;
     if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
     this.#stream = new EngineStream({
       callId,
       engine: attempt.engine,
       shape: operation.chunks,
       encoder,
-      isCacheCapable: model.isCacheCapable,
-      chargeOf,
       isToolForced: request.isToolForced,
       toFault: (status, body) => attempt.engine.dialect.toFault(status, body, call),
     });

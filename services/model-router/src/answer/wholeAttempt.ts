@@ -105,8 +105,8 @@ function readReply(
   try {
     if (status !== 200) return toFault(status);
     const { id: canonicalModel, isCacheCapable } = model;
-    const { repeated } = request;
-    const options = { callId, engine, canonicalModel, repeated, isCacheCapable, chargeOf };
+    const { echo } = request;
+    const options = { callId, engine, canonicalModel, echo, isCacheCapable, chargeOf };
     const answer = operation.editWhole(bytes, options);
     if (answer.kind === 'error') return toFault(answer.status);
     // The next answer on its connection may be of another call, or is one.

@@ -29,6 +29,7 @@ export const KEPT_IN_CHATS: readonly KeptPath[] = [
 export const CHAT: Operation = {
   name: 'chat',
   path: OPERATION_PATHS.chat,
+  clientPath: OPERATION_PATHS.chat,
   limits: { maxBytes: 20 * MIB, maxTextBytes: 4 * MIB, kept: KEPT_IN_CHATS },
   parse: parseChatRequest,
   isGenerating: true,

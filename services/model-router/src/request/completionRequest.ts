@@ -19,6 +19,7 @@ const LIMIT_BYTES = 8 * 1_048_576;
 export const COMPLETIONS: Operation = {
   name: 'completions',
   path: OPERATION_PATHS.completions,
+  clientPath: OPERATION_PATHS.completions,
   limits: { maxBytes: LIMIT_BYTES, maxTextBytes: LIMIT_BYTES },
   parse: parseCompletionRequest,
   isGenerating: true,

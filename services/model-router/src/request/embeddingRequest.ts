@@ -14,6 +14,7 @@ const LIMIT_BYTES = 8 * 1_048_576;
 export const EMBEDDINGS: Operation = {
   name: 'embeddings',
   path: OPERATION_PATHS.embeddings,
+  clientPath: OPERATION_PATHS.embeddings,
   limits: { maxBytes: LIMIT_BYTES, maxTextBytes: LIMIT_BYTES },
   parse: parseEmbeddingRequest,
   isGenerating: false,

@@ -7,11 +7,13 @@ import type { PricedModel } from '../catalog/catalog.ts';
 export interface Operation {
   /** Its name in usage rows. */
   name: OperationName;
-  /** Its path, for clients as for engines. */
+  /** Its path at engines. */
   path: string;
+  /** Its path for clients. */
+  clientPath: string;
   limits: BodyLimits;
-  /** Checks a body. Throws `invalid_request`. */
-  parse(body: JsonBody): InferenceRequest;
+  /** Checks a body. Throws, or rejects with, `invalid_request`. */
+  parse(body: JsonBody): InferenceRequest | Promise<InferenceRequest>;
   /** Whether engines generate an answer: it shares the model's window with the prompt, and the prompt's beginning is cached. */
   isGenerating: boolean;
   /** The most tokens of an answer that is not streamed, whatever was asked for; undefined: what the model can. */
@@ -48,6 +50,14 @@ export interface RequestImages {
 /** The images of a request that has none. */
 export const NO_IMAGES: RequestImages = { urls: [], places: [], fetched: new Map() };
 
+/** What an answer in the form of the Responses API says of its request. */
+export interface ResponsesEcho {
+  /** Fields of the request that the answer repeats. */
+  fields: Readonly<Record<string, unknown>>;
+  /** The functions of namespaces, by the name that engines know them by. */
+  namespaced: ReadonlyMap<string, { namespace: string; name: string }>;
+}
+
 /** A checked request, whichever operation it is of: what the router decides by, and what it writes for the engine. */
 export interface InferenceRequest {
   readonly operation: Operation;
@@ -56,8 +66,10 @@ export interface InferenceRequest {
   /** Whether the client asked to see the usage chunk; billing never depends on it. */
   includeUsage: boolean;
   isToolForced: boolean;
-  /** Fields that the answer repeats, in an API where answers do. */
-  repeated?: Readonly<Record<string, unknown>>;
+  /** Whether a longer output than fits the window is shortened. Engines refuse it otherwise. */
+  isOutputFitted?: boolean;
+  /** What the answer says of its request, in the Responses API. */
+  echo?: ResponsesEcho;
   /** Undefined where the client left the length to the model; 0 where there is no output. */
   requestedOutputTokens: number | undefined;
   prompt: PromptShape;

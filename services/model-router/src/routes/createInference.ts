@@ -51,7 +51,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const callId = newUuidV7();
     res.setHeader(CALL_ID_HEADER, callId);
     refusedBodies.check(key.keyId);
-    const request = operation.parse(await readBody(req, operation.limits, room));
+    const request = await operation.parse(await readBody(req, operation.limits, room));
     const { model, version } = resolveModel(request, key, { catalog, authenticator, engines: house.engines });
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
@@ -147,7 +147,7 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
 ]);
 
 /** Gate 3: the model, whether the key may call it, its price version, and whether anything could serve it now. */
-function resolveModel(
+export function resolveModel(
   request: InferenceRequest,
   key: KeyRecord,
   {

@@ -9,10 +9,10 @@ import {
   readEngineUsage,
   readFinishReason,
   readIdentity,
+  readStopText,
   type ShownUsage,
   statusOf,
   toShownFinishReason,
-  toUsageBody,
 } from '../fields/answerFields.ts';
 import { ChunkFrame } from './chunkFrame.ts';
 import type { AnswerTerms, EncoderTerms, PlainField, StreamEncoder } from './streamEncoder.ts';
@@ -68,7 +68,7 @@ export interface ChunkShape<Value = unknown> {
   createEncoder(terms: EncoderTerms): StreamEncoder<Value>;
 }
 
-export interface ChunkEditorOptions extends Pick<AnswerTerms, 'callId' | 'isCacheCapable' | 'chargeOf'> {
+export interface ChunkEditorOptions extends Pick<AnswerTerms, 'callId'> {
   engine: IdHabit;
   shape: ChunkShape;
   encoder: StreamEncoder;
@@ -94,6 +94,7 @@ export class ChunkEditor {
   #usageRoom = NO_ROOM;
   /** The engine's latest. */
   #finishReason: string | undefined;
+  #stopText: string | undefined;
   #hasFinalUsage = false;
 
   constructor(options: ChunkEditorOptions) {
@@ -131,9 +132,9 @@ export class ChunkEditor {
   /** The last events of a finished stream: why it ended, and the usage of the whole. */
   get lastEvents(): Buffer {
     const finishReason = toShownFinishReason(this.#finishReason ?? '', this.#values);
-    const counted = this.#hasFinalUsage ? this.usage : undefined;
-    const usage = counted && toUsageBody(counted, this.#options);
-    return Buffer.from(this.#options.encoder.finish(this.#named, { finishReason, usage }));
+    const usage = this.#hasFinalUsage ? this.usage : undefined;
+    const stopText = this.#stopText;
+    return Buffer.from(this.#options.encoder.finish(this.#named, { finishReason, stopText, usage }));
   }
 
   edit(data: Buffer): EditedEvent {
@@ -188,6 +189,7 @@ export class ChunkEditor {
     // What is said now is not in the counts before it.
     if (!isSilent) this.#hasFinalUsage = false;
     if (reason !== null) this.#finishReason = reason;
+    if (reason !== null) this.#stopText = readStopText(choice);
     this.#frame = undefined;
     if (this.#finishReason === undefined ? isEmpty(value) : isSilent) return NOTHING;
     if (this.#withheld && !this.#values.hasToolCall) {
@@ -208,7 +210,7 @@ export class ChunkEditor {
   }
 
   #write(value: unknown): string {
-    return this.#options.encoder.write(this.#named, value, this.usage?.promptTokens ?? 0);
+    return this.#options.encoder.write(this.#named, value, this.usage);
   }
 
   #learnFrame(data: Buffer): void {

@@ -1,16 +1,16 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
-import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { EngineUsage } from '../../money/call/openCalls.ts';
-import type { AnswerIdentity } from '../fields/answerFields.ts';
+import type { ResponsesEcho } from '../../request/inferenceRequest.ts';
+import type { AnswerIdentity, ShownUsage } from '../fields/answerFields.ts';
 
 /** What an answer's form depends on beside what the engine writes. */
 export interface AnswerTerms {
   callId: string;
   canonicalModel: string;
-  /** Fields of the request that its answer repeats, in the form of its API. */
-  repeated?: Readonly<Record<string, unknown>> | undefined;
+  /** What the answer says of its request, in the Responses API. */
+  echo?: ResponsesEcho | undefined;
   isCacheCapable: boolean;
   /** The charge of a usage. */
   chargeOf: (usage: EngineUsage) => NanoUsd;
@@ -21,6 +21,15 @@ export interface EncoderTerms extends AnswerTerms {
   includeUsage: boolean;
 }
 
+/** How a whole stream ended. */
+export interface StreamFinish {
+  finishReason: FinishReason;
+  /** The text of `stop` that ended it; undefined where none did, or the engine does not say. */
+  stopText: string | undefined;
+  /** Undefined where the engine gave no count for all of it. */
+  usage: ShownUsage | undefined;
+}
+
 /** A field of a value that holds one text and nothing else, as most do. */
 export type PlainField = 'content' | 'reasoning' | 'text';
 
@@ -29,15 +38,15 @@ export type PlainField = 'content' | 'reasoning' | 'text';
  * for all attempts at a call: what it was given has been sent.
  */
 export interface StreamEncoder<Value = unknown> {
-  /** The events for what is new. `promptTokens` is the engine's count of the prompt, 0 where there is none yet. */
-  write(identity: AnswerIdentity, value: Value, promptTokens: number): string;
+  /** The events for what is new. `counted` is the engine's count so far; undefined where there is none yet. */
+  write(identity: AnswerIdentity, value: Value, counted: ShownUsage | undefined): string;
   /**
    * What stands around the text in the event of a plain value that follows the one just written; the text stands once in each gap.
    * Undefined where such events differ in more than their text.
    */
   framePlain(identity: AnswerIdentity, field: PlainField): readonly string[] | undefined;
-  /** The last events of a stream that is whole. `usage` is undefined where the engine gave none for all of it. */
-  finish(identity: AnswerIdentity, end: { finishReason: FinishReason; usage: TokenUsage | undefined }): string;
+  /** The last events of a stream that is whole. */
+  finish(identity: AnswerIdentity, end: StreamFinish): string;
   /** The last event of one that is not. */
   fail(error: WireError): string;
 }

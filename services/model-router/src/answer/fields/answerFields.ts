@@ -99,6 +99,14 @@ export function readFinishReason({ finish_reason: reason = null }: Record<string
   return typeof reason === 'string' ? reason : undefined;
 }
 
+/** More of a stop's text than a request may have is none of its own. */
+const MAX_STOP_LENGTH = 4_096;
+
+/** The text of `stop` that ended an answer. Undefined where none did, or the engine does not say: vLLM does. */
+export function readStopText({ stop_reason: text }: Record<string, unknown>): string | undefined {
+  return typeof text === 'string' && text !== '' && text.length <= MAX_STOP_LENGTH ? text : undefined;
+}
+
 /** Reasons with which an engine says that it broke an answer off. */
 export const isBrokenOff = (reason: unknown): boolean => reason === 'abort' || reason === 'error';
 

@@ -11,6 +11,7 @@ import {
   pickMessageFields,
   readEngineUsage,
   readIdentity,
+  readStopText,
   type ShownUsage,
   toolCallsOf,
   toShownFinishReason,
@@ -25,6 +26,8 @@ export interface ChatAnswer {
   message: MessageFields;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
+  /** The text of `stop` that ended it, where the engine says so. */
+  stopText: string | undefined;
   usage: ShownUsage;
 }
 
@@ -43,7 +46,8 @@ export const editChatAnswers =
     const usage = readEngineUsage(answer.usage);
     const identity = readIdentity(answer, CHAT_CHUNKS.idPrefix);
     const finishReason = toShownFinishReason(reason, { hasToolCall });
-    const payload = usage && toPayload(write({ identity, message, toolCalls, finishReason, usage }, terms));
+    const shown = { identity, message, toolCalls, finishReason, stopText: readStopText(choice) };
+    const payload = usage && toPayload(write({ ...shown, usage }, terms));
     return { kind: 'answer', payload, usage, hasToolCall };
   };
 

@@ -3,8 +3,8 @@ import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import type { WireError } from '@turnpike/public-api/wireError';
-import type { EncoderTerms, PlainField, StreamEncoder } from '../chunks/streamEncoder.ts';
-import type { AnswerIdentity } from '../fields/answerFields.ts';
+import type { EncoderTerms, PlainField, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
+import { type AnswerIdentity, toUsageBody } from '../fields/answerFields.ts';
 
 /** What all chunks of a stream have. */
 export interface ChunkHead extends AnswerIdentity {
@@ -35,13 +35,11 @@ const MARK = 'TEXT'.repeat(80);
  */
 export class ChunkEncoder<Value> implements StreamEncoder<Value> {
   readonly #form: ChunkForm<Value>;
-  readonly #model: string;
-  readonly #includeUsage: boolean;
+  readonly #terms: EncoderTerms;
 
-  constructor(form: ChunkForm<Value>, { canonicalModel, includeUsage }: EncoderTerms) {
+  constructor(form: ChunkForm<Value>, terms: EncoderTerms) {
     this.#form = form;
-    this.#model = canonicalModel;
-    this.#includeUsage = includeUsage;
+    this.#terms = terms;
   }
 
   write(identity: AnswerIdentity, value: Value): string {
@@ -54,12 +52,10 @@ export class ChunkEncoder<Value> implements StreamEncoder<Value> {
     return fields && this.write(identity, value as Value).split(MARK);
   }
 
-  finish(
-    identity: AnswerIdentity,
-    { finishReason, usage }: { finishReason: FinishReason; usage: TokenUsage | undefined },
-  ): string {
+  finish(identity: AnswerIdentity, { finishReason, usage }: StreamFinish): string {
     const finish = this.#event(identity, { value: this.#form.emptyValue, finishReason });
-    return `${finish}${usage && this.#includeUsage ? this.#event(identity, undefined, usage) : ''}${DONE}`;
+    const isShown = usage && this.#terms.includeUsage;
+    return `${finish}${isShown ? this.#event(identity, undefined, toUsageBody(usage, this.#terms)) : ''}${DONE}`;
   }
 
   fail({ body }: WireError): string {
@@ -71,7 +67,8 @@ export class ChunkEncoder<Value> implements StreamEncoder<Value> {
     part: { value: Value; finishReason: FinishReason | null } | undefined,
     usage: TokenUsage | null = null,
   ): string {
-    const head = { ...identity, model: this.#model, ...(this.#includeUsage && { usage }) };
+    const { canonicalModel: model, includeUsage } = this.#terms;
+    const head = { ...identity, model, ...(includeUsage && { usage }) };
     return `data: ${JSON.stringify(this.#form.toChunk(head, part))}\n\n`;
   }
 }

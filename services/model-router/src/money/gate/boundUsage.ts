@@ -51,11 +51,12 @@ export function boundPromptTokens(request: InferenceRequest, model: PricedModel)
  * or cut its answer.
  */
 export function needsExactPrompt(request: InferenceRequest, model: PricedModel): boolean {
-  return (
-    request.requestedOutputTokens === undefined &&
-    boundPromptTokens(request, model) + longestOutput(request, model) > model.contextLength
-  );
+  return mayShorten(request) && boundPromptTokens(request, model) + longestOutput(request, model) > model.contextLength;
 }
+
+/** Whether the output may be shorter than what is asked for, so that it fits beside the prompt. */
+const mayShorten = ({ requestedOutputTokens, isOutputFitted }: InferenceRequest): boolean =>
+  requestedOutputTokens === undefined || isOutputFitted === true;
 
 function longestOutput(request: InferenceRequest, model: PricedModel): number {
   const { maxWholeOutputTokens = model.maxOutputLength } = request.operation;
@@ -68,7 +69,7 @@ export function boundUsage(request: InferenceRequest, model: PricedModel, exactP
   const promptTokens = exactPromptTokens ?? boundPromptTokens(request, model);
   const longest = longestOutput(request, model);
   // With an exact count the default output is what is left of the window; a prompt that fills it is the engine's to refuse.
-  const isOpenEnded = exactPromptTokens !== undefined && request.requestedOutputTokens === undefined;
+  const isOpenEnded = exactPromptTokens !== undefined && mayShorten(request);
   const outputTokens = isOpenEnded ? Math.max(1, Math.min(longest, model.contextLength - promptTokens)) : longest;
   const { text, template } = promptBytesOf(request);
   return {

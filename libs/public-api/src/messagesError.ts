@@ -1,0 +1,40 @@
+import { toExplanation, type WireError } from './wireError.ts';
+
+/** An error in the form of the Messages API. */
+export interface MessagesError {
+  type: 'error';
+  error: { type: string; message: string } & Record<string, unknown>;
+  request_id?: string | undefined;
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  405: 'invalid_request_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+};
+
+/** An error of any family in the form of the Messages API: its sentence, and beside it the details that the family has. */
+export function toMessagesError({ status, body }: WireError, requestId: string | undefined): MessagesError {
+  const { message, param, ...details } = toExplanation(body);
+  const { type: _type, error: code = details.code, ...others } = details;
+  return {
+    type: 'error',
+    error: {
+      type: TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error'),
+      message,
+      ...(param && { param }),
+      ...(code !== undefined && code !== null && { code }),
+      ...Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'code')),
+    },
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+/** Whether the errors of a path have this form. */
+export const hasMessagesErrors = (path: string): boolean => path === '/v1/messages' || path.startsWith('/v1/messages/');

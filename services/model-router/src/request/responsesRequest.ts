@@ -1,0 +1,203 @@
+import { CHAT_API_PATHS } from '@turnpike/public-api/operations';
+import {
+  type ResponsesItem,
+  type ResponsesRequest,
+  responsesRequestSchema,
+} from '@turnpike/public-api/responsesRequest';
+import type { JsonBody } from '@turnpike/request-reading/body/readBody';
+import { ANY_PLACE, type KeptPath } from '@turnpike/request-reading/body/scanJson';
+import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
+import { CHAT } from './chatRequest.ts';
+import type { InferenceRequest, Operation, ResponsesEcho } from './inferenceRequest.ts';
+import { knownBytesOf, parseAsChat } from './rewriteBody.ts';
+
+/** JSON schemas, which may hold anything: they are passed on as they are. */
+const KEPT: readonly KeptPath[] = [
+  ['tools', ANY_PLACE, 'parameters'],
+  ['tools', ANY_PLACE, 'tools', ANY_PLACE, 'parameters'],
+  ['text', 'format', 'schema'],
+];
+
+/** POST /v1/responses: another way to say a chat. */
+export const RESPONSES: Operation = {
+  ...CHAT,
+  clientPath: CHAT_API_PATHS.responses,
+  limits: { ...CHAT.limits, kept: KEPT },
+  parse: parseResponsesRequest,
+};
+
+const readFields = createFieldReader(responsesRequestSchema);
+
+/** Turns a body of the Responses API into a chat. Throws `invalid_request`, and what a chat throws. */
+async function parseResponsesRequest(body: JsonBody): Promise<InferenceRequest> {
+  const request = readFields({ ...body.value, input: withTypes(body.value.input) });
+  const chat = await parseAsChat(toChat(request), knownBytesOf(body), RESPONSES_NAMES);
+  const namespaced: ResponsesEcho['namespaced'] = new Map(namesOf(request));
+  return { ...chat, operation: RESPONSES, echo: { fields: toRepeated(request), namespaced } };
+}
+
+/** Names of a chat's fields in the Responses API. */
+const RESPONSES_NAMES: Readonly<Record<string, string>> = {
+  messages: 'input',
+  response_format: 'text.format',
+  max_completion_tokens: 'max_output_tokens',
+};
+
+/** Items without a type are messages. */
+function withTypes(input: unknown): unknown {
+  if (!Array.isArray(input)) return input;
+  return input.map((item: unknown) =>
+    typeof item === 'object' && item !== null && !('type' in item) ? { type: 'message', ...item } : item,
+  );
+}
+
+/** The name that engines know a function by: one of a namespace stands behind it. */
+const flatNameOf = (namespace: string | undefined, name: string): string =>
+  namespace === undefined ? name : `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}`;
+
+function* namesOf({ tools = [] }: ResponsesRequest): Generator<[string, { namespace: string; name: string }]> {
+  for (const tool of tools) {
+    if (tool.type !== 'namespace') continue;
+    for (const { name } of tool.tools) yield [flatNameOf(tool.name, name), { namespace: tool.name, name }];
+  }
+}
+
+function toChat(request: ResponsesRequest): object {
+  const { instructions, input, tools = [], tool_choice: choice, text, reasoning } = request;
+  const offered = tools.flatMap((tool) =>
+    tool.type === 'namespace'
+      ? tool.tools.map((each) => ({ ...each, name: flatNameOf(tool.name, each.name) }))
+      : [tool],
+  );
+  const isAllowed = toAllowed(choice);
+  return {
+    model: request.model,
+    messages: [
+      ...(instructions === undefined ? [] : [{ role: 'system', content: instructions }]),
+      ...(typeof input === 'string' ? [{ role: 'user', content: input }] : toMessages(input)),
+    ],
+    ...(tools.length > 0 && { tools: offered.filter(({ name }) => isAllowed(name)).map(toChatTool) }),
+    ...(choice !== undefined && { tool_choice: toChatChoice(choice) }),
+    ...(text?.format && { response_format: toChatFormat(text.format) }),
+    ...toChatThinking(reasoning?.effort),
+    ...(request.parallel_tool_calls !== undefined && { parallel_tool_calls: request.parallel_tool_calls }),
+    ...(request.max_output_tokens !== undefined && { max_completion_tokens: request.max_output_tokens }),
+    ...(request.temperature !== undefined && { temperature: request.temperature }),
+    ...(request.top_p !== undefined && { top_p: request.top_p }),
+    // The last event has the usage.
+    ...(request.stream && { stream: true, stream_options: { include_usage: true } }),
+  };
+}
+
+const toChatTool = ({ type, ...fields }: { type: 'function'; name: string }) => ({ type, function: fields });
+
+type Choice = NonNullable<ResponsesRequest['tool_choice']>;
+
+function toAllowed(choice: Choice | undefined): (name: string) => boolean {
+  if (typeof choice !== 'object' || choice.type !== 'allowed_tools') return () => true;
+  const allowed = new Set(choice.tools.map(({ name }) => name));
+  return (name) => allowed.has(name);
+}
+
+function toChatChoice(choice: Choice): unknown {
+  if (typeof choice === 'string') return choice;
+  return choice.type === 'function' ? { type: 'function', function: { name: choice.name } } : choice.mode;
+}
+
+function toChatFormat(format: NonNullable<NonNullable<ResponsesRequest['text']>['format']>): object {
+  if (format.type !== 'json_schema') return format;
+  const { type, ...schema } = format;
+  return { type, json_schema: schema };
+}
+
+const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low', xhigh: 'high', max: 'high' };
+
+/** How long a model shall think, as engines know it. */
+export function toChatThinking(effort: string | undefined): object {
+  if (effort === undefined) return {};
+  return effort === 'none'
+    ? { chat_template_kwargs: { enable_thinking: false } }
+    : { reasoning_effort: EFFORTS[effort] ?? effort };
+}
+
+interface AssistantMessage {
+  role: 'assistant';
+  content?: unknown;
+  reasoning?: string;
+  tool_calls?: object[];
+}
+
+/** What the model said, thought and called in one turn is one message; what a tool gave is one each. */
+function toMessages(items: readonly ResponsesItem[]): object[] {
+  const messages: object[] = [];
+  let turn: AssistantMessage | undefined;
+  const ofTurn = (): AssistantMessage => {
+    if (turn) return turn;
+    turn = { role: 'assistant' };
+    messages.push(turn);
+    return turn;
+  };
+  for (const item of items) {
+    switch (item.type) {
+      case 'reasoning': {
+        // It stands before what was said after it.
+        if (turn && (turn.content !== undefined || turn.tool_calls)) turn = undefined;
+        const thought = (item.content ?? []).map(({ text }) => text).join('');
+        if (thought !== '') ofTurn().reasoning = `${turn?.reasoning ?? ''}${thought}`;
+        break;
+      }
+      case 'function_call': {
+        const message = ofTurn();
+        const name = flatNameOf(item.namespace, item.name);
+        message.tool_calls ??= [];
+        message.tool_calls.push({ id: item.call_id, type: 'function', function: { name, arguments: item.arguments } });
+        break;
+      }
+      case 'function_call_output':
+        turn = undefined;
+        messages.push({ role: 'tool', tool_call_id: item.call_id, content: toChatContent(item.output) });
+        break;
+      case 'message':
+        if (item.role === 'assistant') {
+          if (turn && (turn.content !== undefined || turn.tool_calls)) turn = undefined;
+          ofTurn().content = toChatContent(item.content);
+        } else {
+          turn = undefined;
+          messages.push({ role: item.role, content: toChatContent(item.content) });
+        }
+        break;
+    }
+  }
+  return messages;
+}
+
+type Content = Extract<ResponsesItem, { type: 'message' }>['content'];
+
+const toChatContent = (content: Content): unknown =>
+  typeof content === 'string'
+    ? content
+    : content.map((part) => {
+        if (part.type === 'refusal') return part;
+        if (part.type !== 'input_image') return { type: 'text', text: part.text };
+        const { image_url: url, detail } = part;
+        return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };
+      });
+
+/** What the answer repeats of its request; what was left out by its default. */
+export function toRepeated(request: ResponsesRequest): Record<string, unknown> {
+  return {
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    reasoning: { effort: request.reasoning?.effort ?? null, summary: null },
+    store: false,
+    temperature: request.temperature ?? null,
+    text: { format: request.text?.format ?? { type: 'text' } },
+    tool_choice: request.tool_choice ?? 'auto',
+    tools: request.tools ?? [],
+    top_p: request.top_p ?? null,
+    truncation: 'disabled',
+  };
+}

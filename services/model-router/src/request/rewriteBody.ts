@@ -1,0 +1,68 @@
+import { ApiError } from '@turnpike/public-api/apiError';
+import { type JsonBody, parseBody } from '@turnpike/request-reading/body/readBody';
+import type { JsonPath } from '@turnpike/request-reading/body/scanJson';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import { CHAT, parseChatRequest } from './chatRequest.ts';
+import type { InferenceRequest } from './inferenceRequest.ts';
+import { type PlacedLiteral, toLiteralTree, writeJson } from './writeJson.ts';
+
+/** The bytes that stand for long strings and for JSON schemas of a client's body, by the value itself. */
+export type KnownBytes = Map<unknown, readonly Buffer[]>;
+
+/** Long strings and schemas of a body, whose bytes are copied wherever they go. */
+export function knownBytesOf({ value, literals }: Pick<JsonBody, 'value' | 'literals'>): KnownBytes {
+  const known: KnownBytes = new Map();
+  for (const { path, bytes } of literals) known.set(valueAt(value, path), [bytes]);
+  return known;
+}
+
+function valueAt(value: unknown, path: JsonPath): unknown {
+  let found = value;
+  for (const step of path) found = (found as Record<string | number, unknown>)[step];
+  return found;
+}
+
+/** A shorter string is written again: it costs less than to look it up. */
+const LONG_TEXT = 512;
+
+/**
+ * Writes a chat's body and parses it as if a client had sent it, so that every check and every byte of a chat is the same in each API.
+ * Values that are `known` are copied. Throws what a chat throws; a field is called by its name in `names`.
+ */
+export async function parseAsChat(
+  chat: object,
+  known: KnownBytes,
+  names: Readonly<Record<string, string>>,
+): Promise<InferenceRequest> {
+  const literals = known.size > 0 ? toLiteralTree(placesOf(chat, known, [])) : undefined;
+  const inWords = <Result>(check: () => Result): Result => {
+    try {
+      return check();
+    } catch (error) {
+      throw error instanceof ApiError ? inWordsOf(names, error) : error;
+    }
+  };
+  const body = await parseBody(writeJson(chat, literals?.size ? literals : undefined), CHAT.limits);
+  const request = inWords(() => parseChatRequest(body));
+  return { ...request, checkModel: (model, served) => inWords(() => request.checkModel(model, served)) };
+}
+
+/** An error of a chat that names a field, with the field's name in another API. */
+function inWordsOf(names: Readonly<Record<string, string>>, error: ApiError): ApiError {
+  const { fault } = error as ApiError<{ kind: string; message?: string; param?: string | null }>;
+  const [root = ''] = (fault.param ?? '').split(/[.[]/, 1);
+  const name = names[root];
+  if (fault.kind !== 'invalid_request' || name === undefined) return error;
+  return invalidRequest(name, (fault.message ?? '').replace(fault.param ?? '', name));
+}
+
+function* placesOf(value: unknown, known: KnownBytes, path: JsonPath): Generator<PlacedLiteral> {
+  if (typeof value === 'string' && value.length < LONG_TEXT) return;
+  if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return;
+  const pieces = known.get(value);
+  if (pieces) yield { path, pieces };
+  else if (Array.isArray(value))
+    for (const [index, element] of value.entries()) yield* placesOf(element, known, [...path, index]);
+  else if (typeof value === 'object')
+    for (const [key, member] of Object.entries(value)) yield* placesOf(member, known, [...path, key]);
+}
