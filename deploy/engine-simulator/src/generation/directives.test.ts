@@ -30,3 +30,12 @@ describe('directives', () => {
     '[[sim: ="x"]]',
   ])('refuses %j', (message) => expect(() => parseDirectives(message)).toThrow(/^simulator/));
 });
+
+it.each([
+  [1, { toolCalls: [{ name: 'read' }] }],
+  [2, { text: 'done', toolCalls: [] }],
+  [3, { toolCalls: [] }],
+])('reads a script of turns: in turn %d', (turn, directives) => {
+  const script = 'Read it. [[sim: turn=1 tool_call=read]] [[sim: turn=2 text="done"]] [[sim: itl_ms=0]]';
+  expect(parseDirectives(script, turn)).toEqual({ forbidsToolCall: false, interTokenMs: 0, ...directives });
+});

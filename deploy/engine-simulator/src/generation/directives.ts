@@ -22,20 +22,25 @@ export class DirectiveError extends Error {
 const SETTING = /\s*(?:(\]\])|([a-z_]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s"\]]+)))?)/sy;
 const OPENING = '[[sim:';
 
-/** Reads every directive of `message`; later ones win, tool calls add up. Throws a `DirectiveError`. */
-export function parseDirectives(message: string): Directives {
+/**
+ * Reads every directive of `message`; later ones win, tool calls add up. One that begins with `turn=N` counts in that turn of the
+ * model's alone. Throws a `DirectiveError`.
+ */
+export function parseDirectives(message: string, turn = 1): Directives {
   const directives: Directives = { toolCalls: [], forbidsToolCall: false };
   let afterTokens = DEFAULT_FAULT_AFTER_TOKENS;
   for (let at = message.indexOf(OPENING); at >= 0; at = message.indexOf(OPENING, SETTING.lastIndex)) {
     SETTING.lastIndex = at + OPENING.length;
+    let read = directives;
     for (;;) {
       const match = SETTING.exec(message);
       if (!match) throw new DirectiveError('simulator directive is not closed or not understood');
       const [, closing, key = '', quoted, word] = match;
       if (closing) break;
       const value = quoted === undefined ? word : unescapeQuoted(quoted);
-      if (key === 'after') afterTokens = toCount(key, value);
-      else apply(directives, key, value);
+      if (key === 'turn') read = toCount(key, value) === turn ? directives : { toolCalls: [], forbidsToolCall: false };
+      else if (key === 'after') afterTokens = toCount(key, value);
+      else apply(read, key, value);
     }
   }
   if (directives.fault) directives.fault.afterTokens = afterTokens;

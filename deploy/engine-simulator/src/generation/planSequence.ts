@@ -4,7 +4,7 @@ import type { FaultRules } from '../faults/faultRules.ts';
 import type { AskedFor } from '../http/engineContext.ts';
 
 import type { TokenId } from '../tokenizer/tokenizer.ts';
-import { lastUserText } from '../wire/chatRequest.ts';
+import { findAskedText } from '../wire/chatRequest.ts';
 import { badRequest } from '../wire/engineError.ts';
 import { type SamplingRequest, stopStrings } from '../wire/samplingFields.ts';
 import { deriveKey, deriveKeyFromText, type RandomKey } from './counterRandom.ts';
@@ -43,21 +43,21 @@ export function planSequence(
 }
 
 /** Returns the text that may hold directives, and the parameter that an error about them names. */
-function textOf(asked: AskedFor): { text: string; param: string } {
+function textOf(asked: AskedFor): { text: string; turn: number; param: string } {
   switch (asked.task) {
     case 'chat':
-      return { text: lastUserText(asked.request.messages), param: 'messages' };
+      return { ...findAskedText(asked.request.messages), param: 'messages' };
     case 'completion':
-      return { text: asked.request.prompt, param: 'prompt' };
+      return { text: asked.request.prompt, turn: 1, param: 'prompt' };
     case 'embedding':
-      return { text: [asked.request.input].flat().join('\n'), param: 'input' };
+      return { text: [asked.request.input].flat().join('\n'), turn: 1, param: 'input' };
   }
 }
 
 function readDirectives(asked: AskedFor): Directives {
-  const { text, param } = textOf(asked);
+  const { text, turn, param } = textOf(asked);
   try {
-    return parseDirectives(text);
+    return parseDirectives(text, turn);
   } catch (error) {
     if (error instanceof DirectiveError) throw badRequest(error.message, param);
     throw error;

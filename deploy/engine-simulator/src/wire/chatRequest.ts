@@ -26,9 +26,20 @@ const toolSchema = z.object({
 });
 export type ToolDefinition = z.output<typeof toolSchema>;
 
-/** The text of the last user message, which is where directives are looked for. */
-export function lastUserText(messages: readonly RequestMessage[]): string {
-  const { content } = messages.findLast(({ role }) => role === 'user') ?? {};
+/** How a directive begins that says what to do in one turn of the model's. */
+const SCRIPT = '[[sim: turn=';
+
+/**
+ * The text where directives are looked for, and which turn of the model's it is now: the last user message, or the last one that has a
+ * script of turns, after which agents say more and give what their tools gave.
+ */
+export function findAskedText(messages: readonly RequestMessage[]): { text: string; turn: number } {
+  const users = messages.flatMap(({ role, content }, at) => (role === 'user' ? [{ at, text: toText(content) }] : []));
+  const { at, text } = users.findLast((user) => user.text.includes(SCRIPT)) ?? users.at(-1) ?? { at: 0, text: '' };
+  return { text, turn: 1 + messages.slice(at).filter(({ role }) => role === 'assistant').length };
+}
+
+function toText(content: RequestMessage['content']): string {
   if (typeof content === 'string') return content;
   return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
 }
