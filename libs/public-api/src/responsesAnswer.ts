@@ -66,11 +66,9 @@ export const responseSchema = z
     id: z.string().meta({ description: 'Made of the call’s id. Nothing is kept under it.' }),
     object: z.literal('response'),
     created_at: z.int().min(0).meta({ description: 'Unix time in seconds.' }),
-    status: z
-      .enum(['in_progress', 'completed', 'incomplete', 'failed'])
-      .meta({
-        description: '`incomplete`: the output limit was reached, which is 2048 tokens where nothing is streamed.',
-      }),
+    status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']).meta({
+      description: '`incomplete`: the output limit was reached, which is 2048 tokens where nothing is streamed.',
+    }),
     background: z.literal(false),
     error: z
       .strictObject({ code: z.string(), message: z.string() })

@@ -100,7 +100,7 @@ interface ErrorParts {
   param?: string | undefined;
 }
 
-/** What an error says, whichever family it is of: its sentence, the field to blame, and its details. */
+/** The sentence of an error of any family, the field to blame, and its details. */
 export type Explanation = {
   message: string;
   param?: string | null | undefined;

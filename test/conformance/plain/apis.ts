@@ -170,7 +170,9 @@ row('apis.engine-fails', async () => {
     ['messages', /event: error\ndata: .*"type":"api_error"/],
   ] as const) {
     const account = await makeAccount(stack);
-    const response = await ask(account, api, 'hi [[sim: tokens=20 fault=reset_mid_stream after=3 itl_ms=0]]', { stream: true });
+    const response = await ask(account, api, 'hi [[sim: tokens=20 fault=reset_mid_stream after=3 itl_ms=0]]', {
+      stream: true,
+    });
     const events = splitEvents(await response.text());
     expect(events.at(-1)).toMatch(last);
     await expectUnbilled(account, response.headers);

@@ -8,8 +8,8 @@ export interface EventChecker {
 }
 
 /**
- * How streams end: with `[DONE]`, or with an event of a type that says so, as those of media do (`type`) and those of the Responses and
- * the Messages API, whose events have their type as a name (`name`).
+ * How streams end: with `[DONE]`, or with an event of a type that says so, as those of media do (`type`). Events of the Responses and the
+ * Messages API also have their type as a name (`name`).
  */
 export type StreamEnd = '[DONE]' | 'type' | 'name';
 

@@ -30,8 +30,8 @@ export type ToolDefinition = z.output<typeof toolSchema>;
 const SCRIPT = '[[sim: turn=';
 
 /**
- * The text where directives are looked for, and which turn of the model's it is now: the last user message, or the last one that has a
- * script of turns, after which agents say more and give what their tools gave.
+ * Finds the text with the directives, and counts the model's turns since. It is the last user message with a script of turns: agents say
+ * more after it. Without a script it is the last user message.
  */
 export function findAskedText(messages: readonly RequestMessage[]): { text: string; turn: number } {
   const users = messages.flatMap(({ role, content }, at) => (role === 'user' ? [{ at, text: toText(content) }] : []));

@@ -84,7 +84,7 @@ const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE 
 /** The charge of each example. */
 const chargeOf = (): bigint => 7_200n;
 
-/** What the example of a response says of its request. */
+/** Fields of the request that the example of a response repeats. */
 const ECHO: NonNullable<AnswerOptions['echo']> = {
   fields: toRepeated({
     model: MODEL.id,

@@ -50,7 +50,7 @@ export interface RequestImages {
 /** The images of a request that has none. */
 export const NO_IMAGES: RequestImages = { urls: [], places: [], fetched: new Map() };
 
-/** What an answer in the form of the Responses API says of its request. */
+/** The request as an answer of the Responses API repeats it. */
 export interface ResponsesEcho {
   /** Fields of the request that the answer repeats. */
   fields: Readonly<Record<string, unknown>>;
@@ -68,7 +68,7 @@ export interface InferenceRequest {
   isToolForced: boolean;
   /** Whether a longer output than fits the window is shortened. Engines refuse it otherwise. */
   isOutputFitted?: boolean;
-  /** What the answer says of its request, in the Responses API. */
+  /** The request as the answer repeats it, in the Responses API. */
   echo?: ResponsesEcho;
   /** Undefined where the client left the length to the model; 0 where there is no output. */
   requestedOutputTokens: number | undefined;

@@ -17,7 +17,7 @@ import { type KnownBytes, knownBytesOf, parseAsChat } from './rewriteBody.ts';
 const KEPT: readonly KeptPath[] = [
   ['tools', ANY_PLACE, 'input_schema'],
   ['output_config', 'format', 'schema'],
-  // Of a tool's call: the digits are the client's own.
+  // The input of a call, whose digits are the client's own.
   ['messages', ANY_PLACE, 'content', ANY_PLACE, 'input'],
 ];
 
@@ -25,7 +25,7 @@ const KEPT: readonly KeptPath[] = [
 export const MESSAGES: Operation = {
   ...CHAT,
   clientPath: CHAT_API_PATHS.messages,
-  // What is text is known once images have their addresses.
+  // Images look like text here: the limit on text is a chat's, where they have addresses.
   limits: { ...CHAT.limits, maxTextBytes: CHAT.limits.maxBytes, kept: KEPT },
   parse: async (body) => ({ ...(await parseAs(readMessages(body.value), body)), operation: MESSAGES }),
 };
@@ -112,7 +112,7 @@ function toChatMessages({ role, content }: Message, known: KnownBytes): object[]
   if (typeof content === 'string') return [{ role, content }];
   if (role === 'system') return [{ role, content }];
   if (role === 'assistant') return [toAssistantMessage(content, known)];
-  // What tools gave comes first: it belongs to the calls before.
+  // Results come first: they belong to the calls before.
   const results = content.filter((block) => block.type === 'tool_result');
   const rest = content.filter((block) => block.type !== 'tool_result');
   return [

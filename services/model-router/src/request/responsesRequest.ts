@@ -127,7 +127,7 @@ interface AssistantMessage {
   tool_calls?: object[];
 }
 
-/** What the model said, thought and called in one turn is one message; what a tool gave is one each. */
+/** Makes one message of all that the model said, thought and called in a turn, and one of each result of a tool. */
 function toMessages(items: readonly ResponsesItem[]): object[] {
   const messages: object[] = [];
   let turn: AssistantMessage | undefined;
@@ -140,7 +140,7 @@ function toMessages(items: readonly ResponsesItem[]): object[] {
   for (const item of items) {
     switch (item.type) {
       case 'reasoning': {
-        // It stands before what was said after it.
+        // A thought stands before the words that follow it.
         if (turn && (turn.content !== undefined || turn.tool_calls)) turn = undefined;
         const thought = (item.content ?? []).map(({ text }) => text).join('');
         if (thought !== '') ofTurn().reasoning = `${turn?.reasoning ?? ''}${thought}`;
@@ -183,7 +183,7 @@ const toChatContent = (content: Content): unknown =>
         return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };
       });
 
-/** What the answer repeats of its request; what was left out by its default. */
+/** Lists the fields that an answer repeats of its request; those that were left out with their defaults. */
 export function toRepeated(request: ResponsesRequest): Record<string, unknown> {
   return {
     instructions: request.instructions ?? null,

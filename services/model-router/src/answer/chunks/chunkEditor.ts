@@ -203,7 +203,7 @@ export class ChunkEditor {
     return { kind: 'chunk', bytes };
   }
 
-  /** What the first chunk gave; made up where none came. */
+  /** The identity that the first chunk gave; made up where none came. */
   get #named(): AnswerIdentity {
     this.#identity ??= readIdentity({}, this.#options.shape.idPrefix);
     return this.#identity;
@@ -226,9 +226,9 @@ const MAX_WITHHELD_LENGTH = 1_048_576;
 type TextDelta = Record<string, string | null>;
 
 /**
- * What an engine said before it called the tool that it has to call: withheld, so that an answer without a call can still be a refusal
- * (decisions, Streams). The deltas are put together to one, as they reach the client at once: a model may think for thousands of tokens
- * first, each of which would take as much memory as fifty in one delta.
+ * Text that an engine wrote before the call of a tool that it has to call. It is withheld, so that an answer without a call can still be a
+ * refusal (decisions, Streams). Deltas are put together to one, as they reach the client at once. A model may think for thousands of
+ * tokens first: each delta of its own would take as much memory as fifty in one.
  */
 class WithheldText {
   #length = 0;

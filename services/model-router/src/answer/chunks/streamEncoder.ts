@@ -5,11 +5,11 @@ import type { EngineUsage } from '../../money/call/openCalls.ts';
 import type { ResponsesEcho } from '../../request/inferenceRequest.ts';
 import type { AnswerIdentity, ShownUsage } from '../fields/answerFields.ts';
 
-/** What an answer's form depends on beside what the engine writes. */
+/** Terms of an answer, beside what the engine writes. */
 export interface AnswerTerms {
   callId: string;
   canonicalModel: string;
-  /** What the answer says of its request, in the Responses API. */
+  /** The request as the answer repeats it, in the Responses API. */
   echo?: ResponsesEcho | undefined;
   isCacheCapable: boolean;
   /** The charge of a usage. */
@@ -41,7 +41,7 @@ export interface StreamEncoder<Value = unknown> {
   /** The events for what is new. `counted` is the engine's count so far; undefined where there is none yet. */
   write(identity: AnswerIdentity, value: Value, counted: ShownUsage | undefined): string;
   /**
-   * What stands around the text in the event of a plain value that follows the one just written; the text stands once in each gap.
+   * Returns what stands around the text in the event of a plain value that follows the one just written; the text stands once in each gap.
    * Undefined where such events differ in more than their text.
    */
   framePlain(identity: AnswerIdentity, field: PlainField): readonly string[] | undefined;

@@ -188,7 +188,7 @@ describe('whatever an engine sends, and however its bytes are cut', () => {
         expect([response, message].map(({ kind }) => kind === 'whole')).toEqual([isWhole, isWhole]);
         for (const answer of [readResponse(response.text), readMessage(message.text)])
           if (isWhole) expect(withoutMadeUpIds(answer)).toEqual(said);
-          // A count that is none is found where a chunk is parsed: a chat's plain text is copied, and so may go on for longer.
+          // A bad count shows where a chunk is parsed: a chat's plain text is copied, and may go on for longer.
           else expect([said.content, said.reasoning]).toEqual(startingWith(answer));
         expect(/event: response\.(completed|incomplete)\n/.test(response.text)).toBe(isWhole);
         expect(response.text.includes('event: response.failed\n')).toBe(!isWhole);
@@ -204,7 +204,7 @@ const startingWith = ({ content, reasoning }: Answer) =>
   [content, reasoning].map((text) => expect.stringMatching(startOf(text)));
 const startOf = (text: string): RegExp => new RegExp(`^${text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}`);
 
-/** Calls in the order of their names, as one without a name yet waits; an id that the engine left out is made up anew each time. */
+/** Calls in the order of their names, as one without a name waits. An id that the engine left out is made up each time. */
 const withoutMadeUpIds = ({ calls, ...answer }: Answer): Answer => ({
   ...answer,
   calls: calls

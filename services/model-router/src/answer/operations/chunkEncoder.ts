@@ -6,7 +6,7 @@ import type { WireError } from '@turnpike/public-api/wireError';
 import type { EncoderTerms, PlainField, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
 import { type AnswerIdentity, toUsageBody } from '../fields/answerFields.ts';
 
-/** What all chunks of a stream have. */
+/** Fields of all chunks of a stream. */
 export interface ChunkHead extends AnswerIdentity {
   model: string;
   /** Whoever asked for usage sees the key on every chunk, as the convention has it. */

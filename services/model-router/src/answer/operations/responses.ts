@@ -25,7 +25,7 @@ export const editResponse = editChatAnswers(({ identity, message, toolCalls, fin
   return toResponse({ identity, terms, output, end: { finishReason }, usage });
 });
 
-/** What an answer consists of beside calls. */
+/** Kinds of text in an answer. */
 type TextType = 'reasoning_text' | 'output_text' | 'refusal';
 
 function* textsOf({
