@@ -59,7 +59,7 @@ export interface Dashboard {
   openContext(): Promise<BrowserContext>;
   /** Closes all pages, so that none of them reads on beside the next test. */
   closePages(): Promise<void>;
-  /** A page in a new browser, in which the user with this address is signed in. */
+  /** A page in a new browser, in which the user with this address is signed in and sees the organizations. */
   openAs(address: string): Promise<Page>;
   /** A page as of `openAs`, without content yet, beside a client with the session of the page. */
   openSession(address: string): Promise<{ page: Page; api: ApiClient }>;
@@ -148,9 +148,8 @@ export async function startDashboard({
   };
 }
 
-/** Returns the id of the new organization. */
+/** Creates an organization from the page of organizations. Returns its id. */
 export async function createOrganization(page: Page, name: string): Promise<string> {
-  await page.goto('/organizations');
   await page.getByRole('button', { name: /^(New|Create an) organization$/ }).click();
   await page.getByRole('textbox', { name: 'Name' }).fill(name);
   await page.getByRole('button', { name: 'Create organization' }).click();

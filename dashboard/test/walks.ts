@@ -115,10 +115,9 @@ export async function walkAccount(dashboard: Dashboard, eyes: Eyes): Promise<voi
   await page.getByText('At most $12.50 a month.').waitFor();
   await eyes.look(page, '/organizations', 'organizations');
   await eyes.look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
-  await eyes.look(page, `/organizations/${organizationId}/members`, 'members');
   await eyes.look(page, `/organizations/${organizationId}/audit`, 'audit');
   await eyes.look(page, '/sessions', 'sessions');
-  await page.goto(`/organizations/${organizationId}/members`);
+  await eyes.look(page, `/organizations/${organizationId}/members`, 'members');
   await page.getByRole('button', { name: 'Invite a member' }).click();
   await eyes.check(page, 'invite-dialog');
   await ageProofs(dashboard, 'looks@example.com');

@@ -98,7 +98,7 @@ inBrowser('the dashboard in Chromium', () => {
     await invite(fay, 'gus@account.example');
     await fay.getByRole('cell', { name: 'gus@account.example', exact: true }).waitFor();
     const token = await dashboard.account.readToken('gus@account.example');
-    const gus = await openAs('gus@account.example');
+    const { page: gus } = await dashboard.openSession('gus@account.example');
     await gus.goto(`/invitation#${token}`);
     await gus.getByRole('button', { name: 'Accept the invitation' }).click();
     await gus.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
@@ -127,7 +127,7 @@ inBrowser('the dashboard in Chromium', () => {
     await fay.getByRole('button', { name: 'Rename', exact: true }).last().click();
     await fay.getByRole('link', { name: 'Fay and friends' }).waitFor();
 
-    const elsewhere = await openAs('fay@account.example');
+    const { page: elsewhere } = await dashboard.openSession('fay@account.example');
     await elsewhere.goto('/sessions');
     await elsewhere.getByRole('button', { name: /^End the session of Chrome on Linux/ }).click();
     await elsewhere.getByRole('button', { name: /^End the session/ }).waitFor({ state: 'detached' });
@@ -136,7 +136,7 @@ inBrowser('the dashboard in Chromium', () => {
   });
 
   it('adds a passkey, signs in and confirms by it, and removes it', async () => {
-    const page = await openAs('kim@account.example');
+    const { page } = await dashboard.openSession('kim@account.example');
     const authenticator = await page.context().newCDPSession(page);
     await authenticator.send('WebAuthn.enable');
     await authenticator.send('WebAuthn.addVirtualAuthenticator', {
@@ -172,7 +172,6 @@ inBrowser('the dashboard in Chromium', () => {
 
   it('shows that a read failed, and reads again at a click', async () => {
     const page = await openAs('hal@account.example');
-    await page.goto('/organizations');
     await page.getByText('You are not a member of an organization yet').waitFor();
     await page.context().setOffline(true);
     await page.getByRole('button', { name: 'Create an organization' }).click();
@@ -197,7 +196,7 @@ inBrowser('the dashboard in Chromium', () => {
     await invite(ida, 'jon@account.example');
     await ida.getByRole('cell', { name: 'jon@account.example', exact: true }).waitFor();
     const token = await dashboard.account.readToken('jon@account.example');
-    const jon = await openAs('jon@account.example');
+    const { page: jon } = await dashboard.openSession('jon@account.example');
     await jon.goto(`/invitation#${token}`);
     await jon.getByRole('button', { name: 'Accept the invitation' }).click();
     await jon.getByRole('heading', { name: 'Workspaces', level: 1 }).waitFor();
@@ -207,16 +206,21 @@ inBrowser('the dashboard in Chromium', () => {
     expect((await jon.goto('/nowhere'))?.status()).toBe(404);
   });
 
-  it.each([
-    'sign_in_is_over',
-    'provider_refused',
-    'address_not_verified',
-    'sign_in_and_link_instead',
-    'identity_is_taken',
-    'another_user',
-  ])('says in a sentence that a sign-in at a provider ended with %s', async (reason) => {
+  it('says in a sentence how a sign-in at a provider ended', async () => {
     const page = await (await openContext()).newPage();
-    await page.goto(`/sign-in?error=${reason}`);
-    expect(await page.getByRole('alert').textContent()).toMatch(/\. |\.$/);
+    for (const reason of [
+      'sign_in_is_over',
+      'provider_refused',
+      'address_not_verified',
+      'sign_in_and_link_instead',
+      'identity_is_taken',
+      'another_user',
+    ]) {
+      await page.goto(`/sign-in?error=${reason}`);
+      expect({ reason, text: await page.getByRole('alert').textContent() }).toEqual({
+        reason,
+        text: expect.stringMatching(/\. |\.$/),
+      });
+    }
   });
 });

@@ -88,7 +88,7 @@ inBrowser('the jobs of a workspace in Chromium', () => {
   it('shows jobs to a billing viewer, with the ids of keys in place of their names', async () => {
     const { path, organizationId, workspaceId } = await dashboard.prepareWorkspace('dora@jobs.example');
     await insertJobs(dashboard, workspaceId, 'key_of_dora', 1);
-    const viewer = await dashboard.openAs('jon@jobs.example');
+    const { page: viewer } = await dashboard.openSession('jon@jobs.example');
     const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@jobs.example' } });
     await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
     await viewer.goto(`${path}/jobs`);

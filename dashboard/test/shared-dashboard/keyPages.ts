@@ -23,7 +23,7 @@ inBrowser('the pages of keys and limits in Chromium', () => {
 
   /** Signs in as a new member of an organization. */
   async function openMember(address: string, member: { organizationId: string; role: string }): Promise<Page> {
-    const page = await dashboard.openAs(address);
+    const { page } = await dashboard.openSession(address);
     const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address } });
     await dashboard.account.db.member.create({ data: { ...member, userId } });
     return page;

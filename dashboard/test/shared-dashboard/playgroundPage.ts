@@ -173,7 +173,7 @@ inBrowser('the playground of a workspace in Chromium', () => {
     await page.route('**/console/models', (route) => route.continue());
     await page.goto(`${path}/playground`);
     await page.getByText('has no ready chat model').waitFor();
-    const viewer = await dashboard.openAs('jon@playground.example');
+    const { page: viewer } = await dashboard.openSession('jon@playground.example');
     const { userId } = await dashboard.account.db.email.findUniqueOrThrow({
       where: { address: 'jon@playground.example' },
     });

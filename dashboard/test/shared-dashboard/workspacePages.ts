@@ -136,7 +136,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
 
   it('shows money and no keys to a billing viewer', async () => {
     const { page, path, organizationId } = await prepareWorkspace('ida@example.com');
-    const viewer = await dashboard.openAs('jon@example.com');
+    const { page: viewer } = await dashboard.openSession('jon@example.com');
     const { userId } = await dashboard.account.db.email.findUniqueOrThrow({ where: { address: 'jon@example.com' } });
     await dashboard.account.db.member.create({ data: { organizationId, userId, role: 'billing_viewer' } });
     await page.close();
