@@ -91,6 +91,20 @@ it.each([
   expect((await simulator.stripe.paymentIntents.retrieve(intent.id)).status).toBe('canceled');
 });
 
+it('lets the customer pay an open invoice on its page, once, after the bank has asked', async () => {
+  const open = await finalized(await aSavedCard('asksAlways'));
+  await expect(pay(open.id)).rejects.toMatchObject({ code: 'authentication_required' });
+  const page = open.hosted_invoice_url ?? '';
+  expect(await payAt(page, { card: 'isDeclined' })).toMatchObject({ status: 402 });
+  expect(await payAt(page, { card: 'asksAlways', bank: 'refuse' })).toMatchObject({ status: 402 });
+  expect((await simulator.stripe.invoices.retrieve(open.id)).status).toBe('open');
+  await payAt(page, { card: 'asksAlways' });
+  expect(await simulator.stripe.invoices.retrieve(open.id)).toMatchObject({
+    ...{ status: 'paid', number: open.number, amount_paid: 3_075 },
+  });
+  expect(await payAt(page, { card: 'pays' })).toMatchObject({ status: 400 });
+});
+
 it('cannot charge a customer without a card', async () => {
   const { id } = await simulator.stripe.customers.create({ address: { country: 'IE' } });
   await expect(pay((await finalized(id)).id)).rejects.toMatchObject({ statusCode: 400 });

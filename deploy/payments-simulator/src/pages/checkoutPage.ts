@@ -56,7 +56,8 @@ ${addressFields(address, name)}
 <button name="action" value="address">Use this address</button>
 </form>`;
 
-const cardForm = (total: string): Html => html`<form method="post">
+/** The form with the test cards. */
+export const cardForm = (total: string): Html => html`<form method="post">
 <fieldset>
 <legend>Card</legend>
 ${CARDS.map(
@@ -71,10 +72,10 @@ ${CARDS.map(
 const toGroups = (number: string): string => number.replaceAll(/(\d{4})(?=\d)/g, '$1 ');
 
 /** The page of the bank that asks the cardholder. */
-export const bankPage = (session: Stripe.Checkout.Session): string =>
+export const bankPage = (total: string): string =>
   toPage(
     'Your bank asks',
-    html`<p>Do you pay ${toMoney(session.amount_total ?? 0, session.currency ?? 'eur')} to Turnpike?</p>
+    html`<p>Do you pay ${total} to Turnpike?</p>
 <form method="post">
 <button name="action" value="approve">Approve</button>
 <button name="action" value="refuse">Refuse</button>

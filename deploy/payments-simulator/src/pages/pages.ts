@@ -6,6 +6,7 @@ import { creditNotePdf, invoicePdf } from './documents.ts';
 import { toPage } from './page.ts';
 import { sendHtml, sendPdf } from './send.ts';
 import { serveCheckout } from './serveCheckout.ts';
+import { serveInvoicePage } from './serveInvoicePage.ts';
 import { servePortal } from './servePortal.ts';
 
 const PATH = /^\/(c\/pay|p\/session|invoices|credit-notes)\/(\w+)(?:\/(bank|pdf))?$/;
@@ -18,8 +19,8 @@ export async function servePage(processor: Processor, req: IncomingMessage, res:
     if (kind === 'c/pay') await serveCheckout(processor, req, res, { id, isBank: part === 'bank' });
     else if (kind === 'p/session') await servePortal(processor, req, res, id);
     else if (kind === 'credit-notes') serveCreditNote(processor, res, id);
-    else if (part === 'pdf') serveInvoice(processor, res, id);
-    else showInvoice(processor, res, id);
+    else if (part === 'pdf') sendInvoice(processor, res, id);
+    else await serveInvoicePage(processor, req, res, { id, isBank: part === 'bank' });
   } catch (error) {
     if (!(error instanceof ApiFault)) throw error;
     sendHtml(res, error.status, toPage('Something is wrong', html`<p role="alert">${error.message}</p>`));
@@ -27,7 +28,7 @@ export async function servePage(processor: Processor, req: IncomingMessage, res:
   return true;
 }
 
-function serveInvoice(processor: Processor, res: ServerResponse, id: string): void {
+function sendInvoice(processor: Processor, res: ServerResponse, id: string): void {
   const invoice = processor.invoices.get(id);
   sendPdf(res, `Invoice-${invoice.number ?? id}`, invoicePdf(invoice));
 }
@@ -36,10 +37,4 @@ function serveCreditNote(processor: Processor, res: ServerResponse, id: string):
   const note = processor.creditNotes.get(id);
   const invoice = processor.invoices.get(typeof note.invoice === 'string' ? note.invoice : note.invoice.id);
   sendPdf(res, `Credit-note-${note.number}`, creditNotePdf(note, invoice));
-}
-
-function showInvoice(processor: Processor, res: ServerResponse, id: string): void {
-  const { number, status } = processor.invoices.get(id);
-  const body = html`<p>Status: ${status ?? ''}</p><p><a href="/invoices/${id}/pdf">Invoice as PDF</a></p>`;
-  sendHtml(res, 200, toPage(`Invoice ${number ?? ''}`, body));
 }

@@ -14,6 +14,7 @@ import { findCard } from '../state/cards.ts';
 import type { Processor } from '../state/processor.ts';
 import { readAddress } from './addressFields.ts';
 import { bankPage, checkoutPage, endedPage } from './checkoutPage.ts';
+import { toMoney } from './page.ts';
 import { redirect, sendHtml } from './send.ts';
 
 /** Serves the page of a Checkout session, and the question of the bank. */
@@ -31,7 +32,7 @@ export async function serveCheckout(
   }
   const page = `/c/pay/${id}`;
   if (req.method !== 'POST') {
-    sendHtml(res, 200, isBank ? bankPage(session) : showCheckout(processor, id), session.success_url);
+    sendHtml(res, 200, isBank ? showBank(session) : showCheckout(processor, id), session.success_url);
     return;
   }
   const form = new URLSearchParams(await text(req));
@@ -50,6 +51,9 @@ export async function serveCheckout(
     sendHtml(res, 402, showCheckout(processor, id, outcome.fault.message), session.success_url);
   else redirect(res, success);
 }
+
+const showBank = ({ amount_total: total, currency }: Stripe.Checkout.Session): string =>
+  bankPage(toMoney(total ?? 0, currency ?? 'eur'));
 
 function act(processor: Processor, id: string, form: URLSearchParams): Outcome | 'processing' | undefined {
   const action = form.get('action');

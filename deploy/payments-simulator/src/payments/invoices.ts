@@ -2,10 +2,12 @@ import type { Stripe } from 'stripe';
 import { ApiFault, invalid } from '../api/apiFault.ts';
 import { asDecimal } from '../state/asDecimal.ts';
 import type { Buyer } from '../state/buyer.ts';
+import type { Card } from '../state/cards.ts';
 import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
 import { type LineTax, listTaxIds, priceSale, sum, toBuyer, toTaxes } from '../tax/priceSale.ts';
-import { addIntent, attemptIntent } from './intents.ts';
+import { addIntent, attemptIntent, failIntent, type Outcome } from './intents.ts';
+import { addPaymentMethod } from './paymentMethods.ts';
 
 /** A line before its tax. */
 export interface NewLine {
@@ -360,6 +362,45 @@ export function payInvoice(
       'This payment requires additional user action before it can be completed successfully. Payment can be completed using the PaymentIntent associated with the invoice.',
     payment_intent: outcome.intent,
   });
+}
+
+function requireOpen(processor: Processor, id: string): Stripe.Invoice {
+  const invoice = processor.invoices.get(id);
+  if (invoice.status !== 'open')
+    throw invalid(`Only open invoices can be paid. This invoice is ${invoice.status ?? 'deleted'}.`);
+  return invoice;
+}
+
+/** Charges a card for an open invoice, as its customer does on the invoice's page. */
+export function payInvoiceInPerson(processor: Processor, id: string, card: Card): Outcome {
+  const invoice = requireOpen(processor, id);
+  const { customer_address: address, customer_email: email, customer_name: name } = invoice;
+  const intent = findIntent(processor, invoice) ?? startPayment(processor, invoice);
+  const { id: paymentMethod } = addPaymentMethod(processor, card, { address, email, name });
+  return concludeInPerson(processor, id, attemptIntent(processor, intent, { paymentMethod, isOffSession: false }));
+}
+
+/** Ends the bank's question about an open invoice. */
+export function answerInvoiceBank(processor: Processor, id: string, isApproved: boolean): Outcome {
+  const intent = findIntent(processor, requireOpen(processor, id));
+  const asking = intent === undefined ? undefined : processor.paymentIntents.get(intent);
+  if (asking?.status !== 'requires_action' || asking.payment_method === null)
+    throw invalid('The bank asks nothing about this payment.');
+  const outcome = isApproved
+    ? attemptIntent(processor, asking.id, {
+        ...{ paymentMethod: idOf(asking.payment_method), isOffSession: false, isAuthenticated: true },
+      })
+    : failIntent(processor, asking.id, 'payment_intent_authentication_failure');
+  return concludeInPerson(processor, id, outcome);
+}
+
+function concludeInPerson(processor: Processor, id: string, outcome: Outcome): Outcome {
+  if (outcome.kind === 'paid') settleInvoice(processor, id, outcome.intent.id);
+  else {
+    const { attempt_count: attempts } = processor.invoices.get(id);
+    processor.invoices.update(id, { attempted: true, attempt_count: attempts + 1 });
+  }
+  return outcome;
 }
 
 function toMethod(processor: Processor, invoice: Stripe.Invoice, given: string | null): string {
