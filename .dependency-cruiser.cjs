@@ -142,11 +142,12 @@ module.exports = {
     ...layers('services/control-plane/src', [
       ['.'],
       ['routes', 'pages'],
+      ['day-totals'],
       ['holds', 'billing'],
       ['organizations'],
       ['identity'],
       ['mail'],
-      ['audit', 'jobs', 'feed', 'day-totals', 'ledger', 'rates'],
+      ['audit', 'jobs', 'feed', 'ledger', 'rates'],
       ['database'],
     ]),
     ...layers('services/usage-ledger/src', [

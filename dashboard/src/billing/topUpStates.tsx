@@ -7,6 +7,7 @@ export const TOP_UP_STATES: Record<TopUp['state'], string> = {
   created: 'Not started',
   open: 'Not paid yet',
   processing: 'On its way',
+  wants_cardholder: 'Your bank wants to ask you',
   paid: 'Paid',
   invoiced: 'Paid',
   declined: 'Declined',

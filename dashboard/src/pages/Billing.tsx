@@ -130,7 +130,7 @@ function Payments({
     <WideTable label="Payments" columns={COLUMNS}>
       {topUps.map((topUp) => {
         const { top_up_id: id, state, currency, net_cents: net, tax_cents: tax, nano_usd: nano } = topUp;
-        const resume = state === 'open' ? offerResume?.(topUp) : undefined;
+        const resume = state === 'open' || state === 'wants_cardholder' ? offerResume?.(topUp) : undefined;
         return (
           <tr key={id}>
             <td>

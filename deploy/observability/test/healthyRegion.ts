@@ -30,6 +30,8 @@ export const HEALTHY: Record<string, string> = {
   [`turnpike_disputes_unanswered${at('control-plane')}`]: stays(0),
   [`turnpike_payment_differences${at('control-plane')}`]: stays(0),
   [`turnpike_payments_compared_seconds${at('control-plane')}`]: stays(80_000),
+  [`turnpike_automatic_top_up_oldest_seconds${at('control-plane')}`]: stays(5),
+  [`turnpike_automatic_top_ups_burst${at('control-plane')}`]: stays(1),
   [`turnpike_payment_event_oldest_seconds${at('control-plane')}`]: stays(5),
   [`turnpike_faults_total${at('edge', 'route="unlisted", fault="too_many_requests"')}`]: grows(30),
   [`turnpike_faults_total${at('edge', 'route="unlisted", fault="service_unavailable"')}`]: stays(3),

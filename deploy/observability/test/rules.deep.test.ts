@@ -258,6 +258,16 @@ const CASES: Case[] = [
     says: 'An invoice has had no copy in the object store for 2h 30m 0s',
   },
   {
+    alert: 'AutomaticTopUpWaits',
+    series: { [at('turnpike_automatic_top_up_oldest_seconds')]: stays(4_200) },
+    says: 'An automatic top-up has had no outcome for 1h 10m 0s',
+  },
+  {
+    alert: 'AutomaticTopUpsBurst',
+    series: { [at('turnpike_automatic_top_ups_burst')]: stays(3) },
+    says: 'One workspace has started 3 automatic top-ups within 10 minutes',
+  },
+  {
     alert: 'PaymentEventsWait',
     series: { [at('turnpike_payment_event_oldest_seconds')]: stays(1_200) },
     says: 'A webhook of the payment processor has waited for 20m 0s',

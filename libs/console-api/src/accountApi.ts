@@ -1,7 +1,7 @@
 import { REGIONS } from '@turnpike/config/region';
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
-import { limitNanoUsd, nanoUsd } from './amounts.ts';
+import { capNanoUsd, limitNanoUsd, nanoUsd } from './amounts.ts';
 import { type Right, ROLES } from './roles.ts';
 
 /**
@@ -130,8 +130,13 @@ const usdPerEur = z.nullable(z.string());
 const topUpSchema = z.object({
   top_up_id: z.string(),
   workspace_id: z.string(),
-  /** `open`: the Checkout page waits. `processing`: the money is on its way. `paid`: credited; the invoice follows. */
-  state: z.enum(['created', 'open', 'processing', 'paid', 'invoiced', 'declined', 'expired']),
+  /** `automatic`: charged to a saved card because the balance was low. */
+  kind: z.enum(['checkout', 'automatic']),
+  /**
+   * `open`: the Checkout page waits. `processing`: the money is on its way. `wants_cardholder`: the bank of the saved card wants to ask its
+   * holder, who pays on the page of `resumeTopUp`. `paid`: credited; the invoice follows.
+   */
+  state: z.enum(['created', 'open', 'processing', 'wants_cardholder', 'paid', 'invoiced', 'declined', 'expired']),
   currency,
   /** The amount without tax, which becomes credit. */
   net_cents: cents,
@@ -144,6 +149,39 @@ const topUpSchema = z.object({
   invoice_number: z.nullable(z.string()),
   created_at: instant,
   charged_at: z.nullable(instant),
+});
+const cardSchema = z.object({
+  card_id: z.string(),
+  brand: z.string(),
+  last4: z.string(),
+  /** The last month of the card: `2034-12`. */
+  expires: z.string(),
+});
+const positiveCents = z.int().check(z.positive());
+const automaticTopUpSchema = z.object({
+  /**
+   * `paused`: a decline, a limit, or a missing euro rate holds it back until `paused_until`. `wants_cardholder`: the open top-up waits for
+   * the cardholder. `on_hold`: the organization is on hold.
+   */
+  state: z.enum(['off', 'on', 'paused', 'wants_cardholder', 'on_hold']),
+  /** Why it is off. Null where it is on, or was never set. */
+  off_reason: z.nullable(z.enum(['member', 'declines', 'card_gone'])),
+  pause_reason: z.nullable(z.enum(['decline', 'day_limit', 'month_limit', 'account_limit', 'euro_rate_missing'])),
+  paused_until: z.nullable(instant),
+  currency,
+  /** The terms that were confirmed last. Null where none was, as the five fields below. */
+  threshold_nano_usd: z.nullable(nanoUsd),
+  net_cents: z.nullable(cents),
+  day_limit_cents: z.nullable(cents),
+  month_limit_cents: z.nullable(cents),
+  card: z.nullable(cardSchema),
+  confirmed: z.nullable(z.object({ by: z.string(), at: instant, text: z.string() })),
+  /** Automatic top-ups of this UTC day and month, without tax. Declined ones do not count. */
+  charged_day_cents: cents,
+  charged_month_cents: cents,
+  /** The most that automatic top-ups of all workspaces of the organization may be in a month, in each currency. The operator raises it. */
+  account_month_limit_cents: cents,
+  open_top_up: z.nullable(topUpSchema),
 });
 const UNKNOWN_WORKSPACE = {
   unknown_workspace: { status: 404, message: 'There is no such workspace in this organization.' },
@@ -710,7 +748,8 @@ export const accountApi = defineRoutes({
     access: { of: 'member', right: 'billing.write', recent: true },
     method: 'POST',
     path: '/account/organizations/:organization_id/workspaces/:workspace_id/top-ups/:top_up_id/checkout',
-    promise: 'Gives the Checkout page of a payment that is open.',
+    promise:
+      'Gives the page of the payment processor on which a payment that is open, or waits for its cardholder, can be paid.',
     params: z.object({ ...inOrganization, workspace_id: idSchema, top_up_id: idSchema }),
     answer: z.object({ checkout_url: z.string() }),
     faults: {
@@ -780,6 +819,71 @@ export const accountApi = defineRoutes({
       before: z.optional(z.string().check(z.regex(/^\d{1,18}$/, 'must be the `next` of a page'))),
     }),
     answer: z.object({ documents: z.array(documentSchema), next: z.nullable(z.string()) }),
+  },
+  listCards: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/cards',
+    promise:
+      'Lists the cards that the payment processor keeps for the organization, the newest first. A payment saves its card.',
+    params: z.object(inOrganization),
+    answer: z.object({ cards: z.array(cardSchema) }),
+    faults: PAYMENTS_AWAY,
+  },
+  getAutomaticTopUp: {
+    access: { of: 'member', right: 'billing.read' },
+    method: 'GET',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/automatic-top-up',
+    promise: 'Shows the automatic top-up of a workspace, what holds it back, and what it charged.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
+    answer: automaticTopUpSchema,
+    faults: UNKNOWN_WORKSPACE,
+  },
+  setAutomaticTopUp: {
+    access: { of: 'member', right: 'billing.write', recent: true },
+    method: 'PUT',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/automatic-top-up',
+    promise:
+      'Switches the automatic top-up of a workspace on. From now on a saved card is charged when the balance falls below the threshold.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
+    body: z.strictObject({
+      card_id: idSchema,
+      threshold_nano_usd: capNanoUsd,
+      net_cents: positiveCents,
+      day_limit_cents: positiveCents,
+      month_limit_cents: positiveCents,
+      /** The text that the person confirmed, which `toMandateText` writes. It is kept with its time. */
+      confirmed_text: z.string().check(z.maxLength(2_000)),
+    }),
+    answer: automaticTopUpSchema,
+    faults: {
+      ...UNKNOWN_WORKSPACE,
+      ...PAYMENTS_AWAY,
+      billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
+      amount_out_of_range: { status: 400, message: 'The amount must be from {minimum} to {maximum} {currency}.' },
+      limit_too_low: {
+        status: 400,
+        message: 'A limit of a day or a month must be at least the amount of one payment.',
+      },
+      unknown_card: {
+        status: 409,
+        message: 'The organization has no such card. Pay once: the payment saves its card.',
+      },
+      confirmation_differs: {
+        status: 400,
+        message: 'The confirmed text is not the one of these amounts and this card. Confirm it again.',
+      },
+      organization_on_hold: { status: 409, message: 'The organization is on hold, so nothing can be paid in.' },
+    },
+  },
+  endAutomaticTopUp: {
+    access: { of: 'member', right: 'billing.write', recent: true },
+    method: 'DELETE',
+    path: '/account/organizations/:organization_id/workspaces/:workspace_id/automatic-top-up',
+    promise: 'Switches the automatic top-up of a workspace off. A payment under way goes on.',
+    params: z.object({ ...inOrganization, workspace_id: idSchema }),
+    answer: automaticTopUpSchema,
+    faults: UNKNOWN_WORKSPACE,
   },
   listAudit: {
     access: { of: 'member', right: 'audit.read' },

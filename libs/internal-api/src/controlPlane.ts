@@ -130,6 +130,7 @@ const rateSchema = z.object({
 const topUpSchema = z.object({
   top_up_id: z.string(),
   workspace_id: z.string(),
+  kind: z.enum(['checkout', 'automatic']),
   state: z.string(),
   currency: z.enum(['usd', 'eur']),
   net_cents: z.number().int(),

@@ -32,6 +32,7 @@ import express, {
   type Response,
 } from 'express';
 import type { Origin } from './audit/audit.ts';
+import type { BalanceWatch } from './billing/balanceWatch.ts';
 import type { DocumentQueue } from './billing/documentQueue.ts';
 import { readDocument } from './billing/documents.ts';
 import { createWebhookGuard, takeWebhook, WEBHOOK_FAULTS, WEBHOOK_PATH } from './billing/paymentEvents.ts';
@@ -45,6 +46,7 @@ import { putDayTotals } from './day-totals/dayTotals.ts';
 import { readPage } from './feed/feed.ts';
 import { findSession } from './identity/sessions.ts';
 import { endOidc, OidcRefused, RETURN_PATH } from './identity/signInByOidc.ts';
+import type { Outbox } from './mail/outbox.ts';
 import { readDigest } from './organizations/readDigest.ts';
 import { type Pages, sendAsset, sendPage } from './pages/pages.ts';
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './routes/cookies.ts';
@@ -192,6 +194,8 @@ export const listInternalRoutes = ({
   db,
   payments,
   reversalQueue,
+  outbox,
+  balanceWatch,
   log,
   signingKey,
   internalGuard,
@@ -199,6 +203,8 @@ export const listInternalRoutes = ({
   db: Db;
   payments: Payments | undefined;
   reversalQueue: ReversalQueue;
+  outbox: Outbox;
+  balanceWatch: BalanceWatch;
   log: Logger;
   signingKey: SigningKey;
   internalGuard: Guard;
@@ -206,7 +212,7 @@ export const listInternalRoutes = ({
   routes: serveApi(controlPlaneApi, {
     guard: internalGuard,
     handlers: {
-      ...createOperatorHandlers({ db, payments, log }),
+      ...createOperatorHandlers({ db, payments, outbox, log }),
       async readFeed({ params: { after } }, res) {
         const region = regionSchema.parse(internalScopeOf(res));
         return { page: await readPage(db, { region, after }, signingKey) };
@@ -220,7 +226,8 @@ export const listInternalRoutes = ({
         const booked = await recordTaken({ db, reversalQueue }, { refundId, region, takenNanoUsd });
         return { taken_nano_usd: String(booked) };
       },
-      putDayTotals: async ({ body }, res) => putDayTotals(db, regionSchema.parse(internalScopeOf(res)), body),
+      putDayTotals: async ({ body }, res) =>
+        putDayTotals({ db, balanceWatch }, regionSchema.parse(internalScopeOf(res)), body),
     },
   }),
   toWireError: createFaultWording(controlPlaneApi),

@@ -4,6 +4,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { createApp, listInternalRoutes } from './app.ts';
+import { BalanceWatch } from './billing/balanceWatch.ts';
 import { checkProcessor } from './billing/checkProcessor.ts';
 import { DocumentQueue } from './billing/documentQueue.ts';
 import { observeTopUps } from './billing/observeTopUps.ts';
@@ -76,14 +77,16 @@ startService({
     if (payments) await checkProcessor(payments, log);
     const documents = processor ? await openDocumentStore(processor, log) : undefined;
     shutdown.defer('store of documents', async () => documents?.close());
-    const settleQueue = new SettleQueue({ db, boss, payments, log });
-    await settleQueue.start();
-    const reversalQueue = new ReversalQueue({ db, boss, payments, log });
-    await reversalQueue.start();
     const vatIdQueue = new VatIdQueue({ db, boss, payments, log });
     await vatIdQueue.start();
     const documentQueue = new DocumentQueue({ db, boss, payments, documents, log });
     await documentQueue.start();
+    const settleQueue = new SettleQueue({ db, boss, payments, outbox, log });
+    await settleQueue.start();
+    const reversalQueue = new ReversalQueue({ db, boss, payments, outbox, log });
+    await reversalQueue.start();
+    const balanceWatch = new BalanceWatch({ db, boss, outbox, settleQueue, payments, log });
+    await balanceWatch.start();
     observeTopUps(meter, db);
 
     return {
@@ -96,6 +99,7 @@ startService({
       vatIdQueue,
       documents,
       documentQueue,
+      balanceWatch,
       accountOrigin,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:

@@ -121,7 +121,7 @@ it('has a balance of credits less the spend that the region reported, and posts 
   const workspaceId = await aWorkspace();
   const epoch = '11111111-1111-4111-8111-111111111111';
   const report = (day: string, spend: bigint, seq: number) =>
-    putDayTotals(account.db, 'us', {
+    putDayTotals(account, 'us', {
       epoch,
       totals: [{ workspace_id: workspaceId, day, spend_nano_usd: spend, requests: 1, seq }],
     });
@@ -172,7 +172,7 @@ it('books the credits that were given before there was a ledger', async () => {
   const databaseUrl = await postgres.createDatabase();
   const now = new URL('../sql/', import.meta.url);
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-sql-'));
-  const before = (file: string) => !/\/(0008|0009)\w+\.sql$/.test(file);
+  const before = (file: string) => Number(/\/(\d{4})_\w+\.sql$/.exec(file)?.[1] ?? 0) < 8;
   await cp(now, folder, { recursive: true, filter: before });
   await migrate({ databaseUrl, folder: pathToFileURL(`${folder}/`) });
   const db = new Database({ service: 'test', databaseUrl, poolSize: 1, statementTimeoutMs: 10_000 });

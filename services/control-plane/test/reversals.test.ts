@@ -46,7 +46,7 @@ beforeEach(async () => {
   await payments.order('DELETE', 'faults');
 });
 
-const toProcessor = () => ({ db: account.db, payments: account.payments as never });
+const toProcessor = () => ({ db: account.db, outbox: account.outbox, payments: account.payments as never });
 
 interface Payer {
   organizationId: string;
@@ -409,9 +409,9 @@ function crashing(by: number): Parameters<typeof settleTopUp>[0] {
         return typeof member === 'object' && member !== null ? wrap(member) : member;
       },
     });
-  const { db, payments: own } = toProcessor();
+  const { db, outbox, payments: own } = toProcessor();
   const { stripe } = own as unknown as { stripe: object };
-  return { db: crashingDb(db, after), payments: { ...(own as object), stripe: wrap(stripe) } as never };
+  return { db: crashingDb(db, after), outbox, payments: { ...(own as object), stripe: wrap(stripe) } as never };
 }
 
 interface World {

@@ -13,6 +13,7 @@ import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
 import { createApp } from '../src/app.ts';
+import { BalanceWatch } from '../src/billing/balanceWatch.ts';
 import { DocumentQueue } from '../src/billing/documentQueue.ts';
 import { openDocumentStore, openPayments, type Payments } from '../src/billing/paymentProcessor.ts';
 import { ReversalQueue } from '../src/billing/reversalQueue.ts';
@@ -63,6 +64,8 @@ export interface TestAccount {
   reversalQueue: ReversalQueue;
   vatIdQueue: VatIdQueue;
   documentQueue: DocumentQueue;
+  balanceWatch: BalanceWatch;
+  outbox: Outbox;
   openBrowser(): Browser;
   /** A browser in which a user with this address is signed in by a mailed link. */
   signIn(address: string): Promise<Browser & { userId: string }>;
@@ -144,15 +147,19 @@ export async function startAccount({
   const watching = watchProviders(knownProviders, { meter: telemetry.meter, log, checkMs });
   const throttle = () => createThrottle({ ...limits, maxNames: 1_000 });
   const payments = paymentProcessor && openPayments(paymentProcessor);
-  const settleQueue = new SettleQueue({ db, boss: queue.boss, payments, log, followAfterSeconds });
+  const settleQueue = new SettleQueue({ db, boss: queue.boss, payments, outbox, log, followAfterSeconds });
   await settleQueue.start();
-  const reversalQueue = new ReversalQueue({ db, boss: queue.boss, payments, log });
+  const reversalQueue = new ReversalQueue({ db, boss: queue.boss, payments, outbox, log });
   await reversalQueue.start();
   const vatIdQueue = new VatIdQueue({ db, boss: queue.boss, payments, log });
   await vatIdQueue.start();
   const documents = paymentProcessor && (await openDocumentStore(paymentProcessor, log));
   const documentQueue = new DocumentQueue({ db, boss: queue.boss, payments, documents, log });
   await documentQueue.start();
+  // Sweeps are called by the tests alone.
+  const sweepCron = '0 0 1 1 *';
+  const balanceWatch = new BalanceWatch({ db, boss: queue.boss, outbox, settleQueue, payments, log, sweepCron });
+  await balanceWatch.start();
   const app = createApp({
     db,
     payments,
@@ -161,6 +168,7 @@ export async function startAccount({
     documents,
     documentQueue,
     reversalQueue,
+    balanceWatch,
     outbox,
     providers: knownProviders,
     accountOrigin,
@@ -229,6 +237,8 @@ export async function startAccount({
     reversalQueue,
     vatIdQueue,
     documentQueue,
+    balanceWatch,
+    outbox,
     openBrowser,
     readToken,
     async follow(browser, url, provider) {

@@ -22,7 +22,9 @@ export async function startOperatorListener({
   db,
   payments,
   reversalQueue,
-}: Pick<TestAccount, 'db' | 'payments' | 'reversalQueue'>): Promise<OperatorListener> {
+  outbox,
+  balanceWatch,
+}: Pick<TestAccount, 'db' | 'payments' | 'reversalQueue' | 'outbox' | 'balanceWatch'>): Promise<OperatorListener> {
   const region = aFleet('us');
   const global = aFleet('global');
   const log = aSilentLogger();
@@ -31,6 +33,8 @@ export async function startOperatorListener({
     db,
     payments,
     reversalQueue,
+    outbox,
+    balanceWatch,
     log,
     signingKey: global.keyOf('control-plane'),
     internalGuard,

@@ -177,7 +177,7 @@ it('credits a payment once, however many settle it and however often its webhook
   const { id, url } = await start(payer);
   await payments.pay(url);
   const settlers = Array.from({ length: 8 }, () =>
-    settleTopUp({ db: account.db, payments: account.payments as never }, id),
+    settleTopUp({ ...account, payments: account.payments as never }, id),
   );
   await Promise.all(settlers);
   await untilState(payer, id, 'invoiced');
@@ -638,7 +638,9 @@ it('credits what was paid and nothing else, whatever happens in whatever order',
   });
   const db = account.db;
   const settle = (id: string, crash: number) =>
-    settleTopUp({ db: crashingDb(db, crash), payments: account.payments as never }, id).catch(() => undefined);
+    settleTopUp({ ...account, db: crashingDb(db, crash), payments: account.payments as never }, id).catch(
+      () => undefined,
+    );
   let credited = 0n;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), async (steps) => {

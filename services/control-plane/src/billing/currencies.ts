@@ -22,3 +22,13 @@ export function toNanoUsd(currency: Currency, cents: bigint, rateE4: number | nu
   if (rateE4 === null) throw new Error('euros have no rate');
   return (cents * NANO_PER_CENT * BigInt(rateE4)) / 10_000n;
 }
+
+/** `500` is `5`, and `1250` is `12.50`. */
+export const toUnits = (cents: number): string => (cents % 100 === 0 ? String(cents / 100) : (cents / 100).toFixed(2));
+
+/** `2500n` of `eur` is `EUR 25.00`. */
+export const toMoneyText = (currency: Currency, cents: bigint): string =>
+  `${currency.toUpperCase()} ${toCentsText(cents)}`;
+
+/** `2500n` is `25.00`. */
+export const toCentsText = (cents: bigint): string => `${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`;

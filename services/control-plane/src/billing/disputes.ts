@@ -8,8 +8,7 @@ import { tell } from '../feed/feed.ts';
 import { endHoldIn, openHoldIn } from '../holds/holds.ts';
 import { post, type Transfer, walletOf } from '../ledger/post.ts';
 import type { Currency } from './currencies.ts';
-import type { Payments } from './paymentProcessor.ts';
-import { settleTopUp } from './settleTopUp.ts';
+import { type SettleDependencies, settleTopUp } from './settleTopUp.ts';
 import { shareOf } from './shareOf.ts';
 
 interface DisputedTopUp {
@@ -44,12 +43,9 @@ const CLEARED = new Set(['won', 'prevented', 'warning_closed']);
  * that. A hold is open until the dispute is won. Does nothing for a payment of others. Webhooks, polls and the sweep call this; calls
  * at once, repeated ones and an older answer of the processor change nothing twice.
  */
-export async function settleDispute(
-  { db, payments }: { db: Db; payments: Payments },
-  disputeId: string,
-): Promise<void> {
+export async function settleDispute({ db, payments, outbox }: SettleDependencies, disputeId: string): Promise<void> {
   const found = await payments.stripe.disputes.retrieve(disputeId, { expand: ['charge'] });
-  const topUpId = await findTopUpId({ db, payments }, found);
+  const topUpId = await findTopUpId({ db, payments, outbox }, found);
   if (topUpId === undefined) return;
   await db.$transaction(async (tx) => {
     const topUp = await lockDisputed(tx, topUpId, disputeId);
@@ -70,7 +66,7 @@ export async function settleDispute(
 
 /** Finds the top-up of a dispute, and settles it where its payment was not seen yet. */
 async function findTopUpId(
-  { db, payments }: { db: Db; payments: Payments },
+  { db, payments, outbox }: SettleDependencies,
   { charge }: Stripe.Dispute,
 ): Promise<string | undefined> {
   const chargeId = typeof charge === 'string' ? charge : charge.id;
@@ -81,7 +77,7 @@ async function findTopUpId(
   if (known !== undefined || named === undefined) return known;
   const [row] = await db.query(sql`SELECT top_up_id FROM top_up WHERE top_up_id = ${named}`);
   if (!row) return undefined;
-  await settleTopUp({ db, payments }, named);
+  await settleTopUp({ db, payments, outbox }, named);
   return read();
 }
 

@@ -54,6 +54,24 @@ export function observeTopUps(meter: Meter, db: Pick<Db, 'query'>): void {
         SELECT coalesce(extract(epoch FROM now() - compared_at), 0)::FLOAT AS value FROM psp_comparison`),
   });
   createAskedGauge(meter, {
+    name: 'turnpike_automatic_top_up_oldest_seconds',
+    description: 'Time since the oldest automatic top-up was started whose charge has no outcome.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::FLOAT AS value FROM top_up
+        WHERE kind = 'automatic' AND state = 'created'`),
+  });
+  createAskedGauge(meter, {
+    name: 'turnpike_automatic_top_ups_burst',
+    description: 'Most automatic top-ups that one workspace started within the last 10 minutes.',
+    ask: () =>
+      ask(sql<{ value: number }>`
+        SELECT coalesce(max(count), 0)::FLOAT AS value FROM (
+          SELECT count(*) AS count FROM top_up
+          WHERE kind = 'automatic' AND created_at > now() - interval '10 minutes' GROUP BY workspace_id
+        ) AS started`),
+  });
+  createAskedGauge(meter, {
     name: 'turnpike_payment_event_oldest_seconds',
     description: 'Age of the oldest webhook about money that is not worked off.',
     ask: () =>

@@ -17,7 +17,7 @@ export type Found =
   | { state: 'paid'; payment: Payment; invoice: { invoiceId: string; number: string } | undefined };
 
 /** The processor has a payment that is not the one of the top-up: nothing is credited. */
-class PaymentDiffers extends Error {}
+export class PaymentDiffers extends Error {}
 
 /** The parts of a session that `readPayment` needs as objects. */
 export const EXPANDED = ['payment_intent.latest_charge', 'invoice'];
@@ -61,6 +61,44 @@ export function readPayment(
     },
     invoice:
       invoice?.status === 'paid' && invoice.number ? { invoiceId: invoice.id, number: invoice.number } : undefined,
+  };
+}
+
+/** Reads the payment of a paid invoice. Throws `PaymentDiffers` if its amounts are not those of the top-up. */
+export async function readInvoicePayment(
+  stripe: Stripe,
+  invoice: Stripe.Invoice,
+  { currency, netCents }: { currency: Currency; netCents: bigint },
+): Promise<Extract<Found, { state: 'paid' }>> {
+  const { data } = await stripe.invoicePayments.list({ invoice: invoice.id, status: 'paid' });
+  const reference = data[0]?.payment.payment_intent;
+  const intentId = typeof reference === 'string' ? reference : reference?.id;
+  if (data.length !== 1 || intentId === undefined)
+    throw new PaymentDiffers(`invoice ${invoice.id} is paid by ${data.length} payments`);
+  const intent = await stripe.paymentIntents.retrieve(intentId, { expand: ['latest_charge'] });
+  const charge = toObject(intent.latest_charge);
+  if (!charge) throw new PaymentDiffers(`invoice ${invoice.id} is paid without a charge`);
+  const taxCents = BigInt(invoice.total) - netCents;
+  const country = invoice.customer_address?.country ?? null;
+  const isEqual =
+    invoice.currency === currency &&
+    charge.currency === currency &&
+    charge.paid &&
+    BigInt(invoice.subtotal) === netCents &&
+    BigInt(charge.amount_captured) === netCents + taxCents;
+  if (!isEqual) throw new PaymentDiffers(`the amounts of invoice ${invoice.id} are not those of its top-up`);
+  if (taxCents > 0n && country === null) throw new PaymentDiffers(`invoice ${invoice.id} is taxed without a country`);
+  if (!invoice.number) throw new PaymentDiffers(`invoice ${invoice.id} is paid without a number`);
+  return {
+    state: 'paid',
+    payment: {
+      intentId,
+      chargeId: charge.id,
+      chargedAt: new Date(charge.created * 1_000),
+      taxCents,
+      taxCountry: taxCents > 0n ? country : null,
+    },
+    invoice: { invoiceId: invoice.id, number: invoice.number },
   };
 }
 

@@ -3,9 +3,10 @@ import { hasRight } from '@turnpike/console-api/roles';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/openDatabase.ts';
+import type { Outbox } from '../mail/outbox.ts';
+import { toBillingPage } from './billingPage.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { settleTopUp } from './settleTopUp.ts';
-import { toBillingPage } from './topUps.ts';
 
 interface Member {
   organizationId: string;
@@ -18,7 +19,7 @@ interface Member {
  * anyone else. A processor that is away is only logged, because jobs look again.
  */
 export async function returnFromCheckout(
-  { db, payments, log }: { db: Db; payments: Payments | undefined; log: Logger },
+  { db, payments, outbox, log }: { db: Db; payments: Payments | undefined; outbox: Outbox; log: Logger },
   { topUpId, userId }: { topUpId: string; userId: string },
 ): Promise<string> {
   const [member] = await db.query(sql<Member>`
@@ -27,7 +28,7 @@ export async function returnFromCheckout(
     WHERE top_up_id = ${topUpId} AND user_id = ${userId}`);
   if (!member || !hasRight(member.role, 'billing.read')) return '/';
   if (payments)
-    await settleTopUp({ db, payments }, topUpId).catch((error: unknown) =>
+    await settleTopUp({ db, payments, outbox }, topUpId).catch((error: unknown) =>
       log.warn({ err: error, topUpId }, 'a top-up cannot be settled at the return from its page: jobs try it again'),
     );
   return toBillingPage({ ...member, topUpId });

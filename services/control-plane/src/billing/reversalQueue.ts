@@ -3,6 +3,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { fromPrisma, type PgBoss } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { workEach } from '../jobs/workEach.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import { compareWithProcessor } from './compareWithProcessor.ts';
 import { settleDispute } from './disputes.ts';
 import type { Payments } from './paymentProcessor.ts';
@@ -46,6 +47,7 @@ interface ReversalQueueOptions {
   boss: PgBoss;
   /** Undefined: nothing can be refunded, and no job is worked off. */
   payments: Payments | undefined;
+  outbox: Outbox;
   log: Logger;
 }
 
@@ -113,26 +115,26 @@ export class ReversalQueue {
 
   /** Settles the disputes that the processor opened lately, and all that are open in the books. Returns how many failed. */
   async poll(): Promise<number> {
-    const { db, payments, log } = this.#options;
+    const { db, payments, outbox, log } = this.#options;
     if (!payments) return 0;
     let failed = 0;
     const since = Math.floor(Date.now() / 1_000) - POLL_BACK_S;
     for await (const { id } of payments.stripe.disputes.list({ created: { gte: since }, limit: 100 }))
-      await settleDispute({ db, payments }, id).catch((error: unknown) => {
+      await settleDispute({ db, payments, outbox }, id).catch((error: unknown) => {
         failed += 1;
         log.error({ err: error, disputeId: id }, 'a dispute cannot be settled: the next poll tries it again');
       });
     const ofBooks = await this.#each('a dispute cannot be settled', toOpenDisputes, ({ id }) =>
-      settleDispute({ db, payments }, id),
+      settleDispute({ db, payments, outbox }, id),
     );
     return failed + ofBooks;
   }
 
   /** A webhook is done once its object was settled after it had come. */
   async #workOff(payments: Payments, { object_id: objectId, event_id: eventId }: EventJob): Promise<void> {
-    const { db } = this.#options;
+    const { db, outbox } = this.#options;
     const settle = /^(dp|du)_/.test(objectId) ? settleDispute : settlePspRefund;
-    await settle({ db, payments }, objectId);
+    await settle({ db, payments, outbox }, objectId);
     await db.execute(sql`UPDATE psp_event SET done_at = now() WHERE event_id = ${eventId} AND done_at IS NULL`);
   }
 

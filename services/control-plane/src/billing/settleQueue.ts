@@ -3,6 +3,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { fromPrisma, type PgBoss } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { NotOver, workEach } from '../jobs/workEach.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { settleTopUp } from './settleTopUp.ts';
 import { isFinal } from './topUpStates.ts';
@@ -36,6 +37,7 @@ interface SettleQueueOptions {
   boss: PgBoss;
   /** Undefined: nothing can be paid in, and no job is worked off. */
   payments: Payments | undefined;
+  outbox: Outbox;
   log: Logger;
   /** Seconds until the first look at a new top-up. */
   followAfterSeconds?: number;
@@ -51,14 +53,14 @@ export class SettleQueue {
 
   /** Starts to work off jobs, where there is a payment processor. */
   async start(): Promise<void> {
-    const { boss, db, payments, log } = this.#options;
+    const { boss, db, payments, outbox, log } = this.#options;
     await boss.createQueue(FOLLOW, { ...FOLLOW_RETRIES, expireInSeconds: EXPIRE_S });
     await boss.createQueue(EVENT, { ...EVENT_RETRIES, expireInSeconds: EXPIRE_S });
     await boss.createQueue(SWEEP, { ...SWEEP_RETRIES, expireInSeconds: 3_600 });
     if (!payments) return;
     const queues = { boss, log };
     await workEach<FollowJob>(queues, { queue: FOLLOW, failing: FAILING }, async ({ top_up_id: topUpId }) => {
-      const state = await settleTopUp({ db, payments }, topUpId);
+      const state = await settleTopUp({ db, payments, outbox }, topUpId);
       if (!isFinal(state)) throw new NotOver(`the top-up is ${state}: it is looked at again`);
     });
     await workEach<EventJob>(queues, { queue: EVENT, failing: FAILING }, (job) => this.#workOff(payments, job));
@@ -68,11 +70,11 @@ export class SettleQueue {
     await boss.schedule(SWEEP, SWEEP_CRON);
   }
 
-  /** Queues the looks at a new top-up, in the transaction of its row. */
-  async follow(tx: Tx, topUpId: string): Promise<void> {
+  /** Queues the looks at a new top-up, in the transaction of its row. An automatic one is charged by the first look. */
+  async follow(tx: Tx, topUpId: string, { afterSeconds }: { afterSeconds?: number } = {}): Promise<void> {
     const { boss, followAfterSeconds = FOLLOW_AFTER_S } = this.#options;
     const job: FollowJob = { top_up_id: topUpId };
-    await boss.send(FOLLOW, job, { db: fromPrisma(tx), startAfter: followAfterSeconds });
+    await boss.send(FOLLOW, job, { db: fromPrisma(tx), startAfter: afterSeconds ?? followAfterSeconds });
   }
 
   /** Queues the work of a webhook, in the transaction of its row. */
@@ -82,7 +84,7 @@ export class SettleQueue {
 
   /** Settles every top-up that is not over, and works off every webhook, whatever has become of their jobs. Returns how many failed. */
   async sweep(): Promise<number> {
-    const { db, payments, log } = this.#options;
+    const { db, payments, outbox, log } = this.#options;
     if (!payments) return 0;
     let failed = 0;
     const fail = (error: unknown, ids: object): void => {
@@ -90,7 +92,7 @@ export class SettleQueue {
       log.error({ err: error, ...ids }, 'a top-up cannot be settled: the next sweep tries it again');
     };
     for await (const { id } of listAll(db, toOpenTopUps))
-      await settleTopUp({ db, payments }, id).catch((error: unknown) => fail(error, { topUpId: id }));
+      await settleTopUp({ db, payments, outbox }, id).catch((error: unknown) => fail(error, { topUpId: id }));
     for await (const { id, topUpId } of listAll(db, toOpenEvents))
       await this.#workOff(payments, { top_up_id: topUpId, event_id: id }).catch((error: unknown) =>
         fail(error, { topUpId }),
@@ -100,8 +102,8 @@ export class SettleQueue {
 
   /** A webhook is done once its top-up was settled after it had come. */
   async #workOff(payments: Payments, { top_up_id: topUpId, event_id: eventId }: EventJob): Promise<void> {
-    const { db } = this.#options;
-    await settleTopUp({ db, payments }, topUpId);
+    const { db, outbox } = this.#options;
+    await settleTopUp({ db, payments, outbox }, topUpId);
     await db.execute(sql`UPDATE psp_event SET done_at = now() WHERE event_id = ${eventId} AND done_at IS NULL`);
   }
 }

@@ -5,10 +5,13 @@ import { SYSTEM, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { tell } from '../feed/feed.ts';
 import { post, type Transfer, walletOf } from '../ledger/post.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import { provisionWorkspace } from '../organizations/workspaces.ts';
 import { monthOf } from '../rates/months.ts';
 import { getChargedRate } from '../rates/rates.ts';
-import { type Currency, toNanoUsd } from './currencies.ts';
+import { chargeAutomatically } from './chargeAutomatically.ts';
+import { type Currency, toCentsText, toNanoUsd } from './currencies.ts';
+import { recordFailure } from './failedTopUps.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { EXPANDED, type Found, type Payment, readPayment } from './readPayment.ts';
 import { isFinal, mayFollow, type TopUpState } from './topUpStates.ts';
@@ -23,20 +26,30 @@ interface TopUp {
   netCents: bigint;
   sessionId: string | null;
   sessionEndsAt: Date;
+  kind: 'checkout' | 'automatic';
+  askedInvoiceId: string | null;
+  cardId: string | null;
+}
+
+export interface SettleDependencies {
+  db: Db;
+  payments: Payments;
+  outbox: Outbox;
 }
 
 /**
- * Brings a top-up to the state that its payment has at the processor, and returns that state. Webhook, return page, jobs
- * and the operator all call this. Calls at the same time and repeated calls credit a top-up once. Throws `top_up_not_found`.
+ * Brings a top-up to the state that its payment has at the processor, and returns that state. Charges an automatic one first. Webhook,
+ * return page, jobs and the operator all call this. Calls at the same time and repeated calls credit a top-up once. Throws
+ * `top_up_not_found`.
  */
-export async function settleTopUp(
-  { db, payments }: { db: Db; payments: Payments },
-  topUpId: string,
-): Promise<TopUpState> {
+export async function settleTopUp({ db, payments, outbox }: SettleDependencies, topUpId: string): Promise<TopUpState> {
   const [topUp] = await db.$queryRaw<TopUp[]>(selectTopUp(topUpId));
   if (!topUp) throw new ApiError({ kind: 'top_up_not_found' });
   if (isFinal(topUp.state)) return topUp.state;
-  const found = await findPayment(payments, topUp);
+  const found =
+    topUp.kind === 'automatic'
+      ? await chargeAutomatically({ db, payments }, topUp)
+      : await findPayment(payments, topUp);
   return db.$transaction(async (tx) => {
     // The lock has settlers take turns. A later one goes on from the state that it finds.
     const [locked] = await tx.$queryRaw<TopUp[]>(sql`${selectTopUp(topUpId)} FOR NO KEY UPDATE OF top_up`);
@@ -47,24 +60,23 @@ export async function settleTopUp(
       if (state === 'paid' && found.invoice) state = await recordInvoice(tx, topUpId, found.invoice);
       return state;
     }
-    return mayFollow(state, found.state) ? move(tx, topUpId, found.state) : state;
+    if (!mayFollow(state, found.state)) return state;
+    if (locked.kind === 'automatic') await recordFailure({ tx, outbox }, locked, found);
+    else await tx.$executeRaw(sql`UPDATE top_up SET state = ${found.state} WHERE top_up_id = ${topUpId}`);
+    return found.state;
   });
 }
 
 const selectTopUp = (topUpId: string) => sql`
   SELECT top_up_id AS "topUpId", workspace_id AS "workspaceId", organization_id AS "organizationId", region, state, currency,
-    net_cents AS "netCents", session_id AS "sessionId", session_ends_at AS "sessionEndsAt"
+    net_cents AS "netCents", session_id AS "sessionId", session_ends_at AS "sessionEndsAt", kind, asked_invoice_id AS "askedInvoiceId",
+    (SELECT card_id FROM top_up_mandate WHERE top_up_mandate.mandate_id = top_up.mandate_id) AS "cardId"
   FROM top_up JOIN workspace USING (workspace_id) WHERE top_up_id = ${topUpId}`;
 
 /** Asks the processor for the payment. Nobody can pay on a page whose id was not stored, because no customer was sent to it. */
 async function findPayment({ stripe }: Payments, topUp: TopUp): Promise<Found> {
   if (topUp.sessionId === null) return { state: topUp.sessionEndsAt < new Date() ? 'expired' : 'open' };
   return readPayment(await stripe.checkout.sessions.retrieve(topUp.sessionId, { expand: EXPANDED }), topUp);
-}
-
-async function move(tx: Tx, topUpId: string, state: TopUpState): Promise<TopUpState> {
-  await tx.$executeRaw(sql`UPDATE top_up SET state = ${state} WHERE top_up_id = ${topUpId}`);
-  return state;
 }
 
 /** Books the payment, and tells the region of the credit and of the workspace that may be used now. */
@@ -79,7 +91,7 @@ async function credit(tx: Tx, topUp: TopUp, payment: Payment): Promise<TopUpStat
     ...{ kind: 'credit', credit_id: topUpId, workspace_id: workspaceId, nano_usd: String(nanoUsd), note },
   });
   await tx.$executeRaw(sql`
-    UPDATE top_up SET state = 'paid', intent_id = ${payment.intentId}, charge_id = ${payment.chargeId},
+    UPDATE top_up SET state = 'paid', payment_url = NULL, intent_id = ${payment.intentId}, charge_id = ${payment.chargeId},
       charged_at = ${payment.chargedAt}, tax_cents = ${payment.taxCents}, tax_country = ${payment.taxCountry},
       rate_month = ${rate?.month ?? null}, rate_e4 = ${rate?.rateE4 ?? null}, nano_usd = ${nanoUsd}
     WHERE top_up_id = ${topUpId}`);
@@ -121,6 +133,3 @@ async function recordInvoice(
     UPDATE top_up SET state = 'invoiced', invoice_id = ${invoiceId}, invoice_number = ${number} WHERE top_up_id = ${topUpId}`);
   return 'invoiced';
 }
-
-/** `2500n` is `25.00`. */
-const toCentsText = (cents: bigint): string => `${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`;

@@ -1,5 +1,4 @@
 import type { Region } from '@turnpike/config/region';
-import { PAGES } from '@turnpike/console-api/pages';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
 import { sql } from '@turnpike/postgres/sql';
@@ -9,7 +8,7 @@ import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
 import { findOfferedRate, type Rate, toRateText } from '../rates/rates.ts';
-import { AMOUNTS, CURRENCY_OF, type Currency, toNanoUsd } from './currencies.ts';
+import { AMOUNTS, CURRENCY_OF, type Currency, toNanoUsd, toUnits } from './currencies.ts';
 import { findCustomer, getCustomer } from './customers.ts';
 import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
@@ -23,7 +22,7 @@ export interface BillingDependencies {
   accountOrigin: string;
 }
 
-interface OfWorkspace {
+export interface OfWorkspace {
   organizationId: string;
   workspaceId: string;
 }
@@ -41,7 +40,7 @@ const SHORTEST_CHECKOUT_MS = 32 * MINUTE_MS;
 const RATE_OF_THE_MOMENT = 'Your credit is in US dollars. The rate is that of the month in which you pay.';
 
 /** Returns the region of a workspace. Throws `unknown_workspace` for one of another organization. */
-async function getRegion(db: Db, { organizationId, workspaceId }: OfWorkspace): Promise<Region> {
+export async function getRegion(db: Db, { organizationId, workspaceId }: OfWorkspace): Promise<Region> {
   const workspace = await db.workspace.findUnique({ where: { workspaceId, organizationId } });
   if (!workspace) throw new ApiError({ kind: 'unknown_workspace' });
   return workspace.region as Region;
@@ -188,10 +187,11 @@ export async function resumeTopUp(
   { organizationId, workspaceId, topUpId }: OfWorkspace & { topUpId: string },
 ): Promise<{ checkout_url: string }> {
   await getRegion(db, { organizationId, workspaceId });
-  const [topUp] = await db.query(sql<{ sessionId: string | null }>`
-    SELECT session_id AS "sessionId" FROM top_up WHERE top_up_id = ${topUpId} AND workspace_id = ${workspaceId}`);
+  const [topUp] = await db.query(sql<{ sessionId: string | null; state: TopUpState; paymentUrl: string | null }>`
+    SELECT session_id AS "sessionId", state, payment_url AS "paymentUrl" FROM top_up WHERE top_up_id = ${topUpId} AND workspace_id = ${workspaceId}`);
   if (!topUp) throw new ApiError({ kind: 'top_up_not_found' });
   if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
+  if (topUp.state === 'wants_cardholder' && topUp.paymentUrl !== null) return { checkout_url: topUp.paymentUrl };
   if (topUp.sessionId === null) throw new ApiError({ kind: 'top_up_is_over' });
   const { status, url } = await payments.stripe.checkout.sessions.retrieve(topUp.sessionId).catch(throwPaymentsAway);
   if (status !== 'open' || url === null) throw new ApiError({ kind: 'top_up_is_over' });
@@ -199,7 +199,7 @@ export async function resumeTopUp(
 }
 
 /** Says whether the address or the VAT id changes or waits for its verdict. Holds off a change until the end of the transaction. */
-async function waitsForVerdict(tx: Tx, organizationId: string): Promise<boolean> {
+export async function waitsForVerdict(tx: Tx, organizationId: string): Promise<boolean> {
   const [row] = await tx.$queryRaw<{ waits: boolean }[]>(sql`
     SELECT coalesce(vat_state = 'pending', false) OR coalesce(changing_until > now(), false) AS waits
     FROM billing_account WHERE organization_id = ${organizationId} FOR SHARE`);
@@ -274,6 +274,7 @@ interface TopUpRow {
   rateMonth: string | null;
   rateE4: number | null;
   invoiceNumber: string | null;
+  kind: 'checkout' | 'automatic';
   createdAt: Date;
   chargedAt: Date | null;
 }
@@ -281,11 +282,12 @@ interface TopUpRow {
 const COLUMNS = sql`
   top_up_id AS "topUpId", workspace_id AS "workspaceId", state, currency, net_cents AS "netCents", tax_cents AS "taxCents",
   nano_usd AS "nanoUsd", rate_month AS "rateMonth", rate_e4 AS "rateE4", invoice_number AS "invoiceNumber",
-  top_up.created_at AS "createdAt", charged_at AS "chargedAt"`;
+  kind, top_up.created_at AS "createdAt", charged_at AS "chargedAt"`;
 
 const toBody = (row: TopUpRow) => ({
   top_up_id: row.topUpId,
   workspace_id: row.workspaceId,
+  kind: row.kind,
   state: row.state,
   currency: row.currency,
   net_cents: Number(row.netCents),
@@ -329,10 +331,3 @@ export async function listAllTopUps(
     next_after: rows.length < PAGE_SIZE ? null : (rows.at(-1)?.topUpId ?? null),
   };
 }
-
-/** `500` is `5`, and `1250` is `12.50`. */
-const toUnits = (cents: number): string => (cents % 100 === 0 ? String(cents / 100) : (cents / 100).toFixed(2));
-
-/** The page of a workspace's payments, to which the Checkout page leads back. It shows what became of the top-up. */
-export const toBillingPage = ({ organizationId, workspaceId, topUpId }: OfWorkspace & { topUpId: string }): string =>
-  `${PAGES.billing.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId)}?top_up=${topUpId}`;

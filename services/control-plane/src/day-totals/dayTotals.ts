@@ -2,6 +2,7 @@ import type { Region } from '@turnpike/config/region';
 import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { BalanceWatch } from '../billing/balanceWatch.ts';
 import type { Db } from '../database/openDatabase.ts';
 
 /** The sums of a workspace's day, as its region tells them. */
@@ -16,9 +17,20 @@ interface ToldDay {
 /**
  * Takes the days of a region. A day replaces one of a lower sequence of the same epoch. Takes nothing from a restored ledger, which has an
  * older epoch, or a day of a lower sequence than the known one. Leaves out workspaces that the account layer does
- * not know. Throws `workspace_of_another_region` and takes nothing.
+ * not know. The balances of the others are looked at next. Throws `workspace_of_another_region` and takes nothing.
  */
-export async function putDayTotals(db: Db, region: Region, { epoch, totals }: { epoch: string; totals: ToldDay[] }) {
+export async function putDayTotals(
+  { db, balanceWatch }: { db: Db; balanceWatch: BalanceWatch },
+  region: Region,
+  report: { epoch: string; totals: ToldDay[] },
+) {
+  const answer = await storeDayTotals(db, region, report);
+  // After the commit, because a look that ran before it would see the balance of before.
+  if (answer.standing === 'counted') await balanceWatch.queueLooks(report.totals.map(({ workspace_id: id }) => id));
+  return answer;
+}
+
+async function storeDayTotals(db: Db, region: Region, { epoch, totals }: { epoch: string; totals: ToldDay[] }) {
   const days = JSON.stringify(totals.map((total) => ({ ...total, spend_nano_usd: String(total.spend_nano_usd) })));
   return db.transaction(async (tx) => {
     await tx.query(sql`SELECT 1 AS one FROM pg_advisory_xact_lock(hashtext(${`day totals of ${region}`}))`);

@@ -10,13 +10,30 @@ export interface MailText {
 const linkData = z.object({ path: z.string() });
 const invitationData = z.object({ path: z.string(), organization: z.string(), inviter: z.string(), role: z.string() });
 
+const paymentData = z.object({ path: z.string(), amount: z.string(), reason: z.string() });
+const cardholderData = z.object({ path: z.string(), amount: z.string(), days: z.string() });
+
 /** The data of each template. */
-const DATA = { sign_in: linkData, step_up: linkData, invitation: invitationData };
+const DATA = {
+  sign_in: linkData,
+  step_up: linkData,
+  invitation: invitationData,
+  wants_cardholder: cardholderData,
+  automatic_top_up_declined: paymentData,
+  automatic_top_up_off: paymentData,
+  automatic_top_up_limit: paymentData,
+};
 export type Template = keyof typeof DATA;
 /** A mail to be sent: the words of a template, to one address. */
 export type MailOf<T extends Template = Template> = {
   [Name in T]: { template: Name; address: string; data: z.infer<(typeof DATA)[Name]> };
 }[T];
+
+const LIMITS: Record<string, string> = {
+  day_limit: 'the limit of the day',
+  month_limit: 'the limit of the month',
+  account_limit: 'the monthly limit of the account',
+};
 
 /** Writes the words of a mail. Links lead to the account layer's own pages. */
 export function writeMail(template: string, data: unknown, accountOrigin: string): MailText {
@@ -42,6 +59,38 @@ export function writeMail(template: string, data: unknown, accountOrigin: string
       `${inviter} invites you to join ${organization} on Turnpike as ${role.replace('_', ' ')}. The invitation is valid for 7 days.`,
       { link: `${accountOrigin}${path}` },
       'It is for this address alone. If you do not know the sender, ignore this mail.',
+    ]);
+  }
+  if (template === 'wants_cardholder') {
+    const { path, amount, days } = cardholderData.parse(data);
+    return aMail(`Your bank wants to ask you about ${amount}`, [
+      `An automatic top-up of ${amount} plus tax was not charged, because your bank wants to ask the cardholder. Open this page to pay it within ${days} days.`,
+      { link: `${accountOrigin}${path}` },
+      'Until then, no other automatic top-up begins.',
+    ]);
+  }
+  if (template === 'automatic_top_up_declined') {
+    const { path, amount, reason } = paymentData.parse(data);
+    return aMail(`An automatic top-up of ${amount} was declined`, [
+      `The saved card was not charged for an automatic top-up of ${amount}. Reason: ${reason}. It is tried again after a pause.`,
+      { link: `${accountOrigin}${path}` },
+      'You can pay at once, or save another card. After four declines within 7 days, automatic top-ups are switched off.',
+    ]);
+  }
+  if (template === 'automatic_top_up_off') {
+    const { path, amount, reason } = paymentData.parse(data);
+    return aMail('Automatic top-ups are switched off', [
+      `The saved card was not charged for an automatic top-up of ${amount}. Reason: ${reason}. Automatic top-ups of this workspace are off now.`,
+      { link: `${accountOrigin}${path}` },
+      'Calls are refused once the balance is used up. Pay, or switch automatic top-ups on with another card.',
+    ]);
+  }
+  if (template === 'automatic_top_up_limit') {
+    const { path, amount, reason } = paymentData.parse(data);
+    return aMail(`Automatic top-ups have reached ${LIMITS[reason] ?? 'their limit'}`, [
+      `The balance is low, and one more automatic top-up of ${amount} would be above ${LIMITS[reason] ?? 'their limit'}. Nothing was charged.`,
+      { link: `${accountOrigin}${path}` },
+      'You can pay at once, or set another limit. Calls are refused once the balance is used up.',
     ]);
   }
   throw new Error(`there is no mail template ${template}`);

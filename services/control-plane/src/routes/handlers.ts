@@ -10,6 +10,13 @@ import type { z } from 'zod';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import {
+  type AutomaticDependencies,
+  endAutomaticTopUp,
+  getAutomaticTopUp,
+  listCards,
+  setAutomaticTopUp,
+} from '../billing/automaticTopUps.ts';
 import { changeBillingDetails, readBillingDetails } from '../billing/billingDetails.ts';
 import { listDocuments } from '../billing/documents.ts';
 import {
@@ -58,7 +65,7 @@ import {
 import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookies.ts';
 import type { MemberPrincipal, UserPrincipal } from './guards.ts';
 
-export interface HandlerDependencies extends BillingDependencies {
+export interface HandlerDependencies extends BillingDependencies, AutomaticDependencies {
   db: Db;
   vatIdQueue: VatIdQueue;
   outbox: Outbox;
@@ -266,6 +273,30 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     changeBillingDetails: async ({ body: details, who: { organizationId, userId }, origin }) =>
       changeBillingDetails(dependencies, { organizationId, userId, details }, origin),
     listDocuments: async ({ params: { before }, who: { organizationId } }) => listDocuments(db, organizationId, before),
+    listCards: async ({ who: { organizationId } }) => ({ cards: await listCards(dependencies, organizationId) }),
+    getAutomaticTopUp: async ({ params: { workspace_id: workspaceId }, who: { organizationId } }) =>
+      getAutomaticTopUp(db, { organizationId, workspaceId }),
+    setAutomaticTopUp: async ({
+      params: { workspace_id: workspaceId },
+      body,
+      who: { organizationId, userId },
+      origin,
+    }) =>
+      setAutomaticTopUp(
+        dependencies,
+        { organizationId, workspaceId, userId },
+        {
+          cardId: body.card_id,
+          thresholdNanoUsd: body.threshold_nano_usd,
+          netCents: body.net_cents,
+          dayLimitCents: body.day_limit_cents,
+          monthLimitCents: body.month_limit_cents,
+          confirmedText: body.confirmed_text,
+        },
+        origin,
+      ),
+    endAutomaticTopUp: async ({ params: { workspace_id: workspaceId }, who: { organizationId, userId }, origin }) =>
+      endAutomaticTopUp(db, { organizationId, workspaceId, userId }, origin),
     async listAudit({ params: { before }, who }) {
       const { lines, next } = await listAudit(db, who.organizationId, before);
       // Members see that it was the operator. The person behind is known to operators alone.

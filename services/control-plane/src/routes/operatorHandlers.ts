@@ -20,6 +20,7 @@ import { confirmRegionEpoch, listDayTotals, listRegionEpochs } from '../day-tota
 import { endHold, listHolds, openHold } from '../holds/holds.ts';
 import { addVerification, listVerifications, setVerification } from '../holds/verifications.ts';
 import { listTransfers, readWallet } from '../ledger/readWallet.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import { listMembers } from '../organizations/members.ts';
 import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
 import { importRates, listRates } from '../rates/rates.ts';
@@ -33,10 +34,12 @@ type OperatorHandlers = Omit<
 export function createOperatorHandlers({
   db,
   payments,
+  outbox,
   log,
 }: {
   db: Db;
   payments: Payments | undefined;
+  outbox: Outbox;
   log: Logger;
 }): OperatorHandlers {
   const note = (res: Response, fields: object, what: string): void => toChangeLog(log, res).info(fields, what);
@@ -65,7 +68,7 @@ export function createOperatorHandlers({
     listTopUps: async ({ params: { after, workspace_id: workspaceId } }) => listAllTopUps(db, { after, workspaceId }),
     async settleTopUp({ params: { top_up_id: topUpId } }, res) {
       if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
-      const state = await settleTopUp({ db, payments }, topUpId).catch(throwPaymentsAway);
+      const state = await settleTopUp({ db, payments, outbox }, topUpId).catch(throwPaymentsAway);
       note(res, { topUpId, state }, 'top-up settled');
       return getTopUp(db, topUpId);
     },
