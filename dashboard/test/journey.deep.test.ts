@@ -185,6 +185,7 @@ inBrowser('from nothing to a paid call', () => {
     // The first workspace of a user has credit, and the second one has none.
     await createOrganization(page, 'Acme');
     await createWorkspace(page);
+    await page.goto('/organizations');
     await createOrganization(page, 'Bolt');
     await createWorkspace(page);
     await goTo(page, 'Keys');
