@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import axe from 'axe-core';
+import type axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { until } from '../../libs/test-support/src/until.ts';
 import { PICTURES, TAKES_PICTURES } from './startDashboard.ts';
 
+/** The short form, because each page that is loaded has to read it. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 /** The rules of these tags whose result depends on colours or on the width of the window. */
 const RULES_OF_LOOKS = ['color-contrast', 'link-in-text-block', 'scrollable-region-focusable', 'target-size'];
@@ -24,7 +28,7 @@ export class Eyes {
   /** Opens a page and checks it. */
   async look(page: Page, path: string, name: string): Promise<void> {
     // A page whose path differs in the part behind `#` alone is not loaded anew.
-    await page.goto('about:blank');
+    if (path.includes('#')) await page.goto('about:blank');
     await page.goto(path);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle');
@@ -81,7 +85,7 @@ export async function setTheme(page: Page, colorScheme: Theme): Promise<void> {
 /** Runs rules of axe over the page. */
 async function expectNoFaults(page: Page, name: string, runOnly: axe.RunOnly): Promise<void> {
   const theme = await readTheme(page);
-  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
   const options: axe.RunOptions = { runOnly, resultTypes: ['violations'] };
   const faults = await page.evaluate(`axe.run(${JSON.stringify(options)}).then(({ violations }) =>
     violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ html }) => html) })))`);
