@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
@@ -13,6 +15,7 @@ import {
   type OperatorListener,
   startOperatorListener,
 } from '../../services/control-plane/test/startOperatorListener.ts';
+import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts';
 import { reportSome } from '../../services/usage-ledger/src/day-totals/reportDays.ts';
 import { aPartition, openTestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { runTurnpikeHere } from '../support/runTurnpike.ts';
@@ -272,6 +275,47 @@ it('lists invoices and credit notes, and shows one by its number or its id with 
 it('compares no payments without a payment processor', async () => {
   const { code, stderr } = await run('payments', 'compare');
   expect([code, stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
+});
+
+it("holds wallets against the region's balances, and counts credit that was given in the region alone", async () => {
+  const ledger = await openTestLedger();
+  const { spent_nano_usd: spent } = await read('wallet', 'show', workspaceId);
+  const server = createServer(async (req, res) => {
+    const credits = await ledger.db.credit.findMany({ where: { workspaceId }, orderBy: { seq: 'asc' } });
+    const credited = credits.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+    const sums = { credited_nano_usd: String(credited), spent_nano_usd: spent, month_spent_nano_usd: '0' };
+    const listed = credits.map((credit) => ({
+      ...{ credit_id: credit.creditId, amount_nano_usd: String(credit.amountNanoUsd), note: credit.note },
+      created_at: credit.createdAt.toISOString(),
+    }));
+    const body = req.url?.includes('/balances')
+      ? { ...sums, keys: {}, requests: 0 }
+      : { credits: listed, next_after: null };
+    res.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const file = join(folder, 'wallets.json');
+  const stack = JSON.parse(await readFile(stackFile, 'utf8'));
+  stack.regions.us.services['usage-ledger'].internal_url = `http://127.0.0.1:${port}`;
+  await writeFile(file, JSON.stringify(stack));
+  const compare = (...args: string[]) =>
+    runTurnpikeHere(['wallets', 'compare', '--workspace', workspaceId, '--wait', '0', ...args], { stackFile: file });
+  const credit = (creditId: string, amountNanoUsd: bigint) =>
+    addCredit(ledger.db, { creditId, workspaceId, amountNanoUsd, note: '' });
+
+  const without = await compare();
+  expect([without.code, without.stdout]).toEqual([1, expect.stringContaining('NOT all wallets agree')]);
+  await credit(`welcome_${workspaceId}`, 5_000_000_000n);
+  expect((await compare()).stdout).toContain('Workspaces: 1. All wallets agree.');
+  await credit('gift_1', 1_000_000_000n);
+  const { code, stdout } = await compare('--json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { agree: true, workspaces: [{ workspace_id: workspaceId, given_here_usd: '1' }] },
+  ]);
+  await new Promise((resolve) => server.close(resolve));
+  await ledger.close();
 });
 
 it('lists disputes', async () => {

@@ -4,6 +4,7 @@ import { endHold, openHold } from '../commands/changeHolds.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { comparePayments } from '../commands/comparePayments.ts';
+import { compareWallets } from '../commands/compareWallets.ts';
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
 import { confirmEpoch, listDayTotals, listEpochs } from '../commands/dayTotals.ts';
@@ -79,6 +80,7 @@ export const COMMANDS: Command[] = [
   listDisputes,
   comparePayments,
   showWallet,
+  compareWallets,
   listRates,
   importRates,
   createWorkspace,

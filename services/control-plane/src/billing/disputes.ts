@@ -32,7 +32,7 @@ interface Dispute {
 }
 
 /** A bank's question before a dispute. It moves no money and holds no account. */
-export const isInquiry = (status: string): boolean => status.startsWith('warning_');
+const isInquiry = (status: string): boolean => status.startsWith('warning_');
 /** Nothing follows these by itself. */
 const FINAL = new Set(['won', 'lost', 'prevented', 'warning_closed']);
 /** These leave no reason for a hold. */
