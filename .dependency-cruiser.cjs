@@ -144,6 +144,7 @@ module.exports = {
       ['routes', 'pages'],
       ['day-totals'],
       ['holds', 'billing'],
+      ['alerts'],
       ['organizations'],
       ['identity'],
       ['mail'],

@@ -16,7 +16,8 @@ GRANT SELECT, INSERT ON psp_movement TO :service_role;
 GRANT SELECT, UPDATE ON psp_comparison TO :service_role;
 GRANT SELECT ON psp_expected TO :service_role;
 GRANT SELECT, INSERT, UPDATE ON billing_account, top_up, psp_event, refund, dispute, top_up_rule TO :service_role;
-GRANT SELECT, INSERT ON top_up_mandate, top_up_limit_notice TO :service_role;
+GRANT SELECT, INSERT ON top_up_mandate, top_up_limit_notice, alert TO :service_role;
+GRANT SELECT, INSERT, UPDATE ON alert_rule, alert_delivery TO :service_role;
 GRANT SELECT ON ledger_balance, day_spend, wallet TO :service_role;
 
 -- The job queue.

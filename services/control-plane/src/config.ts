@@ -1,6 +1,7 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { browserOriginSchema, databaseUrlSchema } from '@turnpike/config/sharedSettings';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { parseHosts } from '@turnpike/request-reading/images/imageAddress';
 import { z } from 'zod';
 import { paymentProcessorSchema } from './billing/paymentProcessor.ts';
 import { providersSchema } from './identity/providers.ts';
@@ -33,6 +34,11 @@ export const configSchema = z.object({
    * `api_url` is a stand-in of the processor. Unset or null: nothing can be paid in, and a workspace without credit answers 402 `billing_not_provisioned`.
    */
   PAYMENT_PROCESSOR: paymentProcessorSchema.default(null),
+  /**
+   * Hosts that webhooks about alerts may be posted to although their address is private, or not https: `host:port`, comma separated. Whoever
+   * may pay for a workspace can make the control plane post there.
+   */
+  WEBHOOK_PRIVATE_HOSTS: z.string().default('').transform(parseHosts),
   /** The sender of every mail: `Turnpike <no-reply@example.com>`. */
   MAIL_FROM: z.string().min(3),
   /** The folder of the built dashboard. Unset: no path answers with a page. */

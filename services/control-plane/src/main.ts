@@ -2,7 +2,9 @@ import { startService } from '@turnpike/http-service/startService';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import { sql } from '@turnpike/postgres/sql';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
+import { resolveHost } from '@turnpike/request-reading/images/resolveHost';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
+import { AlertWebhooks } from './alerts/alertWebhooks.ts';
 import { createApp, listInternalRoutes } from './app.ts';
 import { BalanceWatch } from './billing/balanceWatch.ts';
 import { checkProcessor } from './billing/checkProcessor.ts';
@@ -85,7 +87,10 @@ startService({
     await settleQueue.start();
     const reversalQueue = new ReversalQueue({ db, boss, payments, outbox, log });
     await reversalQueue.start();
-    const balanceWatch = new BalanceWatch({ db, boss, outbox, settleQueue, payments, log });
+    const network = { privateHosts: config.WEBHOOK_PRIVATE_HOSTS, resolve: resolveHost };
+    const alertWebhooks = new AlertWebhooks({ db, boss, network, log });
+    await alertWebhooks.start();
+    const balanceWatch = new BalanceWatch({ db, boss, outbox, settleQueue, alertWebhooks, payments, log });
     await balanceWatch.start();
     observeTopUps(meter, db);
 
@@ -101,6 +106,7 @@ startService({
       documentQueue,
       balanceWatch,
       accountOrigin,
+      webhookPrivateHosts: config.WEBHOOK_PRIVATE_HOSTS,
       regionHosts: config.REGION_HOSTS,
       welcomeCredit:
         config.WELCOME_CREDIT_NANO_USD === undefined ? undefined : { nanoUsd: config.WELCOME_CREDIT_NANO_USD },

@@ -4,6 +4,7 @@ import { listen } from '@turnpike/http-service/listen';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/postgres/migrate';
+import { type ResolveHost, resolveHost } from '@turnpike/request-reading/images/resolveHost';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
@@ -12,6 +13,7 @@ import { type SignInOptions, signInAt } from '@turnpike/test-support/signInAt';
 import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { SMTPServer } from 'smtp-server';
+import { AlertWebhooks } from '../src/alerts/alertWebhooks.ts';
 import { createApp } from '../src/app.ts';
 import { BalanceWatch } from '../src/billing/balanceWatch.ts';
 import { DocumentQueue } from '../src/billing/documentQueue.ts';
@@ -88,6 +90,8 @@ export async function startAccount({
   checkMs = 60_000,
   paymentProcessor,
   followAfterSeconds = 3_600,
+  webhookPrivateHosts = new Set(),
+  resolveWebhookHost = resolveHost,
 }: {
   providers?: ProviderSettings[];
   pages?: Pages;
@@ -104,6 +108,9 @@ export async function startAccount({
   paymentProcessor?: TestPayments['settings'];
   /** Until the first look at a new top-up. */
   followAfterSeconds?: number;
+  /** `host:port` of the hosts that webhooks may be posted to although they are private. */
+  webhookPrivateHosts?: ReadonlySet<string>;
+  resolveWebhookHost?: ResolveHost;
 } = {}): Promise<TestAccount> {
   const accountOrigin = port === 0 ? ACCOUNT_ORIGIN : `http://localhost:${port}`;
   const postgres = await openPostgres();
@@ -158,7 +165,19 @@ export async function startAccount({
   await documentQueue.start();
   // Sweeps are called by the tests alone.
   const sweepCron = '0 0 1 1 *';
-  const balanceWatch = new BalanceWatch({ db, boss: queue.boss, outbox, settleQueue, payments, log, sweepCron });
+  const network = { privateHosts: webhookPrivateHosts, resolve: resolveWebhookHost };
+  const alertWebhooks = new AlertWebhooks({ db, boss: queue.boss, network, log });
+  await alertWebhooks.start();
+  const balanceWatch = new BalanceWatch({
+    db,
+    boss: queue.boss,
+    outbox,
+    settleQueue,
+    alertWebhooks,
+    payments,
+    log,
+    sweepCron,
+  });
   await balanceWatch.start();
   const app = createApp({
     db,
@@ -169,6 +188,7 @@ export async function startAccount({
     documentQueue,
     reversalQueue,
     balanceWatch,
+    webhookPrivateHosts,
     outbox,
     providers: knownProviders,
     accountOrigin,

@@ -1,6 +1,7 @@
 import { findDialledAddresses, followRedirect, parseImageUrl } from './imageAddress.ts';
 import { ImageError } from './imageError.ts';
-import { type ImageAnswer, requestImage } from './requestImage.ts';
+import type { HttpAnswer } from './requestAddresses.ts';
+import { requestImage } from './requestImage.ts';
 import type { ResolveHost } from './resolveHost.ts';
 
 const MAX_REDIRECTS = 3;
@@ -35,7 +36,7 @@ export async function fetchImage(address: string, options: FetchImageOptions): P
 }
 
 async function read(
-  { statusCode, headers, body }: ImageAnswer,
+  { statusCode, headers, body }: HttpAnswer,
   { takeRoom }: FetchImageOptions,
 ): Promise<Buffer | { location: string }> {
   if (REDIRECTS.has(statusCode) && typeof headers.location === 'string') return { location: headers.location };

@@ -2,6 +2,8 @@ import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { sql } from '@turnpike/postgres/sql';
 import type { PgBoss } from 'pg-boss';
+import type { AlertWebhooks } from '../alerts/alertWebhooks.ts';
+import { raiseAlerts } from '../alerts/raiseAlerts.ts';
 import { SYSTEM, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { workEach } from '../jobs/workEach.ts';
@@ -17,7 +19,7 @@ import { waitsForVerdict } from './topUps.ts';
 
 /** Looks at the balance of a workspace. At most one such job of a workspace waits. */
 const QUEUE = 'balance';
-/** Looks at every workspace whose balance is low, so that no pause and no lost job leaves it so. */
+/** Looks at every workspace that has alerts or a low balance, so that no pause and no lost job leaves it so. */
 const SWEEP = 'balance_sweep';
 const RETRIES = { retryLimit: 10, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 };
 const EXPIRE_S = 60;
@@ -37,6 +39,7 @@ interface BalanceWatchOptions {
   boss: PgBoss;
   outbox: Outbox;
   settleQueue: SettleQueue;
+  alertWebhooks: AlertWebhooks;
   /** Undefined: no card is charged. */
   payments: Payments | undefined;
   log: Logger;
@@ -44,7 +47,7 @@ interface BalanceWatchOptions {
   sweepCron?: string;
 }
 
-/** Follows the balances that regions report, and starts automatic top-ups. */
+/** Follows the balances that regions report, raises alerts, and starts automatic top-ups. */
 export class BalanceWatch {
   readonly #options: BalanceWatchOptions;
 
@@ -58,9 +61,9 @@ export class BalanceWatch {
     await boss.createQueue(QUEUE, { ...RETRIES, policy: 'short', expireInSeconds: EXPIRE_S });
     await boss.createQueue(SWEEP, { retryLimit: 2, expireInSeconds: 240 });
     const failing = 'a balance cannot be looked at: it is tried again';
-    await workEach<LookJob>({ boss, log }, { queue: QUEUE, failing }, async ({ workspace_id: workspaceId }) => {
-      await this.look(workspaceId);
-    });
+    await workEach<LookJob>({ boss, log }, { queue: QUEUE, failing }, ({ workspace_id: workspaceId }) =>
+      this.#watch(workspaceId),
+    );
     await boss.work(SWEEP, async () => {
       await this.sweep();
     });
@@ -76,32 +79,41 @@ export class BalanceWatch {
     await this.#options.boss.send(QUEUE, job, { singletonKey: workspaceId });
   }
 
-  /** Queues looks at those of the workspaces that have an automatic top-up. */
+  /** Queues looks at those of the workspaces that have an automatic top-up or alerts. */
   async queueLooks(workspaceIds: readonly string[]): Promise<void> {
     const watched = await this.#options.db.query(sql<{ id: string }>`
-      SELECT workspace_id AS id FROM top_up_rule WHERE off_reason IS NULL AND workspace_id = ANY(${workspaceIds}::TEXT[])`);
+      SELECT workspace_id AS id FROM top_up_rule WHERE off_reason IS NULL AND workspace_id = ANY(${workspaceIds}::TEXT[])
+      UNION SELECT workspace_id FROM alert_rule WHERE workspace_id = ANY(${workspaceIds}::TEXT[])`);
     for (const { id } of watched) await this.queueLook(id);
   }
 
-  /** Looks at every workspace whose balance is below its threshold, and returns how many looks failed. */
+  /** Looks at every workspace with alerts or with a balance below its threshold, and returns how many looks failed. */
   async sweep(): Promise<number> {
     const { db, log } = this.#options;
     let failed = 0;
     let after: string | undefined = '';
     while (after !== undefined) {
       const page: { id: string }[] = await db.query(sql<{ id: string }>`
-        SELECT rule.workspace_id AS id
-        FROM top_up_rule AS rule JOIN top_up_mandate USING (mandate_id) JOIN wallet ON wallet.workspace_id = rule.workspace_id
-        WHERE off_reason IS NULL AND credited_nano_usd - spent_nano_usd < threshold_nano_usd AND rule.workspace_id > ${after}
-        ORDER BY rule.workspace_id LIMIT ${SWEEP_PAGE}`);
+        SELECT id FROM (
+          SELECT rule.workspace_id AS id
+          FROM top_up_rule AS rule JOIN top_up_mandate USING (mandate_id) JOIN wallet ON wallet.workspace_id = rule.workspace_id
+          WHERE off_reason IS NULL AND credited_nano_usd - spent_nano_usd < threshold_nano_usd AND rule.workspace_id > ${after}
+          UNION SELECT workspace_id FROM alert_rule WHERE workspace_id > ${after}
+        ) AS watched
+        ORDER BY id LIMIT ${SWEEP_PAGE}`);
       for (const { id } of page)
-        await this.look(id).catch((error: unknown) => {
+        await this.#watch(id).catch((error: unknown) => {
           failed += 1;
           log.error({ err: error, workspaceId: id }, 'a balance cannot be looked at: the next sweep tries it again');
         });
       after = page.at(-1)?.id;
     }
     return failed;
+  }
+
+  async #watch(workspaceId: string): Promise<void> {
+    await raiseAlerts(this.#options, workspaceId, new Date());
+    await this.look(workspaceId);
   }
 
   /**

@@ -11,6 +11,7 @@ const linkData = z.object({ path: z.string() });
 const invitationData = z.object({ path: z.string(), organization: z.string(), inviter: z.string(), role: z.string() });
 
 const paymentData = z.object({ path: z.string(), amount: z.string(), reason: z.string() });
+const alertData = z.object({ path: z.string(), what: z.string(), workspace: z.string() });
 const cardholderData = z.object({ path: z.string(), amount: z.string(), days: z.string() });
 
 /** The data of each template. */
@@ -22,6 +23,7 @@ const DATA = {
   automatic_top_up_declined: paymentData,
   automatic_top_up_off: paymentData,
   automatic_top_up_limit: paymentData,
+  alert: alertData,
 };
 export type Template = keyof typeof DATA;
 /** A mail to be sent: the words of a template, to one address. */
@@ -91,6 +93,14 @@ export function writeMail(template: string, data: unknown, accountOrigin: string
       `The balance is low, and one more automatic top-up of ${amount} would be above ${LIMITS[reason] ?? 'their limit'}. Nothing was charged.`,
       { link: `${accountOrigin}${path}` },
       'You can pay at once, or set another limit. Calls are refused once the balance is used up.',
+    ]);
+  }
+  if (template === 'alert') {
+    const { path, what, workspace } = alertData.parse(data);
+    return aMail(`${workspace}: ${what}`, [
+      `The region of the workspace ${workspace} reports that its ${what}.`,
+      { link: `${accountOrigin}${path}` },
+      'You get this mail because alerts of this workspace are mailed to the members who may pay. They can change that.',
     ]);
   }
   throw new Error(`there is no mail template ${template}`);

@@ -7,6 +7,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { Throttle } from '@turnpike/request-throttle/createThrottle';
 import type { Response } from 'express';
 import type { z } from 'zod';
+import { getAlerts, listAlerts, removeAlertWebhook, setAlerts, setAlertWebhook } from '../alerts/alertRules.ts';
 import type { Origin } from '../audit/audit.ts';
 import { writeAudit } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
@@ -66,6 +67,8 @@ import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookie
 import type { MemberPrincipal, UserPrincipal } from './guards.ts';
 
 export interface HandlerDependencies extends BillingDependencies, AutomaticDependencies {
+  /** `host:port` of the hosts that webhooks may be posted to although they are private. */
+  webhookPrivateHosts: ReadonlySet<string>;
   db: Db;
   vatIdQueue: VatIdQueue;
   outbox: Outbox;
@@ -103,7 +106,7 @@ export type AccountHandlers = {
 const DONE = { done: true } as const;
 
 export function createHandlers(dependencies: HandlerDependencies): AccountHandlers {
-  const { db, outbox, providers, regionHosts, signingKey, byAddress, byMailbox } = dependencies;
+  const { db, outbox, balanceWatch, providers, regionHosts, signingKey, byAddress, byMailbox } = dependencies;
 
   /** Takes one from the allowance of each name, or refuses. */
   function take(...names: [Throttle, string][]): void {
@@ -246,13 +249,13 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     }),
     listWorkspaces: async ({ who }) => ({ workspaces: await listWorkspaces(db, who.organizationId) }),
     createWorkspace: async ({ body, who, origin }) => createWorkspace(dependencies, { ...who, ...body }, origin),
-    changeWorkspace: async ({ params: { workspace_id: workspaceId }, body, who, origin }) =>
-      changeWorkspace(
-        db,
-        { ...who, workspaceId },
-        { name: body.name, monthlyCapNanoUsd: body.monthly_cap_nano_usd },
-        origin,
-      ),
+    async changeWorkspace({ params: { workspace_id: workspaceId }, body, who, origin }) {
+      const { name, monthly_cap_nano_usd: monthlyCapNanoUsd } = body;
+      const changed = await changeWorkspace(db, { ...who, workspaceId }, { name, monthlyCapNanoUsd }, origin);
+      // The spend so far may be above a threshold of another cap.
+      if (monthlyCapNanoUsd !== undefined) await balanceWatch.queueLook(workspaceId);
+      return changed;
+    },
     createConsoleToken: async ({ params: { workspace_id: workspaceId }, who: { userId, organizationId, role } }) =>
       createConsoleToken(db, { userId, organizationId, workspaceId, role }, signingKey),
     getBilling: async ({ params: { workspace_id: workspaceId }, who: { organizationId } }) =>
@@ -297,6 +300,21 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       ),
     endAutomaticTopUp: async ({ params: { workspace_id: workspaceId }, who: { organizationId, userId }, origin }) =>
       endAutomaticTopUp(db, { organizationId, workspaceId, userId }, origin),
+    getAlerts: async ({ params: { workspace_id: workspaceId }, who: { organizationId } }) =>
+      getAlerts(db, { organizationId, workspaceId }),
+    async setAlerts({ params: { workspace_id: workspaceId }, body, who: { organizationId, userId }, origin }) {
+      const { budget_nano_usd: budgetNanoUsd, balance_below_nano_usd: balanceBelowNanoUsd, is_mailed: isMailed } = body;
+      const terms = { budgetNanoUsd, balanceBelowNanoUsd, isMailed };
+      const set = await setAlerts(db, { organizationId, workspaceId, userId }, terms, origin);
+      await balanceWatch.queueLook(workspaceId);
+      return set;
+    },
+    setAlertWebhook: async ({ params: { workspace_id: workspaceId }, body, who: { organizationId, userId }, origin }) =>
+      setAlertWebhook(dependencies, { organizationId, workspaceId, userId }, body.url, origin),
+    removeAlertWebhook: async ({ params: { workspace_id: workspaceId }, who: { organizationId, userId }, origin }) =>
+      removeAlertWebhook(db, { organizationId, workspaceId, userId }, origin),
+    listAlerts: async ({ params: { workspace_id: workspaceId, before }, who: { organizationId } }) =>
+      listAlerts(db, { organizationId, workspaceId }, before),
     async listAudit({ params: { before }, who }) {
       const { lines, next } = await listAudit(db, who.organizationId, before);
       // Members see that it was the operator. The person behind is known to operators alone.

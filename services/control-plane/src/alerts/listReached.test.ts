@@ -1,0 +1,31 @@
+import { expect, it } from '@jest/globals';
+import { listReached, type Measured } from './listReached.ts';
+
+const NOTHING: Measured = {
+  ...{ monthNanoUsd: 0n, creditedNanoUsd: 100n, balanceNanoUsd: 100n },
+  ...{ budgetNanoUsd: null, capNanoUsd: null, balanceBelowNanoUsd: null },
+};
+const reach = (measured: Partial<Measured>) =>
+  listReached({ ...NOTHING, ...measured }, '2026-11').map(({ kind, percent }) => `${kind} ${percent}`);
+
+it.each([
+  [49n, []],
+  [50n, ['budget 50']],
+  [79n, ['budget 50']],
+  [80n, ['budget 50', 'budget 80']],
+  [99n, ['budget 50', 'budget 80']],
+  [100n, ['budget 50', 'budget 80', 'budget 100']],
+])('reaches the thresholds of a budget of 100 by a spend of %s', (monthNanoUsd, reached) => {
+  expect(reach({ monthNanoUsd, budgetNanoUsd: 100n })).toEqual(reached);
+});
+
+it('rounds no threshold down', () => {
+  expect(reach({ monthNanoUsd: 1n, capNanoUsd: 3n })).toEqual([]);
+  expect(reach({ monthNanoUsd: 2n, capNanoUsd: 3n })).toEqual(['cap 50']);
+});
+
+it('has a balance reach its threshold below it alone, and no limit of 0', () => {
+  expect(reach({ balanceNanoUsd: 10n, balanceBelowNanoUsd: 10n })).toEqual([]);
+  expect(reach({ balanceNanoUsd: 9n, balanceBelowNanoUsd: 10n })).toEqual(['balance 0']);
+  expect(reach({ monthNanoUsd: 5n, capNanoUsd: 0n })).toEqual([]);
+});

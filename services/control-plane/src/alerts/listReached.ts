@@ -1,0 +1,48 @@
+export type AlertKind = 'budget' | 'cap' | 'balance';
+
+/** A threshold that a workspace has reached. */
+export interface Reached {
+  kind: AlertKind;
+  /** The part of the budget or the cap. 0 for a balance. */
+  percent: number;
+  /** The budget, the cap, or the balance below which one is alerted. */
+  limitNanoUsd: bigint;
+  /** The spend of the month, or the balance. */
+  valueNanoUsd: bigint;
+  /** A threshold is reached once in it: a month (UTC), or for a balance the time until the next credit. */
+  period: string;
+}
+
+/** A workspace as its region reported it, with its limits. Null: there is no such limit. */
+export interface Measured {
+  monthNanoUsd: bigint;
+  creditedNanoUsd: bigint;
+  balanceNanoUsd: bigint;
+  budgetNanoUsd: bigint | null;
+  capNanoUsd: bigint | null;
+  balanceBelowNanoUsd: bigint | null;
+}
+
+const PERCENTS = [50, 80, 100];
+
+/** Lists the thresholds that a workspace has reached in a month. A limit of 0 has none, because no call is let through at all. */
+export function listReached(measured: Measured, month: string): Reached[] {
+  const { monthNanoUsd: spent, balanceNanoUsd: balance, balanceBelowNanoUsd: below } = measured;
+  const ofSpend = (kind: AlertKind, limit: bigint | null): Reached[] =>
+    limit === null || limit === 0n
+      ? []
+      : PERCENTS.filter((percent) => spent * 100n >= limit * BigInt(percent)).map((percent) => ({
+          ...{ kind, percent, limitNanoUsd: limit, valueNanoUsd: spent, period: month },
+        }));
+  const ofBalance: Reached[] =
+    below !== null && balance < below
+      ? [
+          {
+            ...{ kind: 'balance', percent: 0, limitNanoUsd: below, valueNanoUsd: balance },
+            // A balance rises by credits alone.
+            period: `credit ${measured.creditedNanoUsd}`,
+          },
+        ]
+      : [];
+  return [...ofSpend('budget', measured.budgetNanoUsd), ...ofSpend('cap', measured.capNanoUsd), ...ofBalance];
+}
