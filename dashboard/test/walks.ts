@@ -361,6 +361,17 @@ export async function walkBilling(
   await page.getByRole('link', { name: /^pdf of TURN-/ }).waitFor();
   await page.getByText('$5.75', { exact: true }).waitFor();
   await eyes.check(page, 'billing-paid');
+  await page.getByRole('button', { name: 'Switch on automatic top-up' }).click();
+  await page.getByLabel('When the credit is below, in dollars').fill('little');
+  await page.getByRole('button', { name: 'Allow these charges' }).click();
+  await page.getByText('This field must be an amount, as 25 or 12.50.').waitFor();
+  await page.getByLabel('When the credit is below, in dollars').fill('7.5');
+  await page.getByText('When the balance of this workspace falls below USD 7.50,').waitFor();
+  await eyes.check(page, 'billing-automatic-dialog');
+  await page.getByRole('button', { name: 'Allow these charges' }).click();
+  await page.getByRole('button', { name: 'Switch off automatic top-up' }).click();
+  await page.getByRole('button', { name: 'Switch off', exact: true }).click();
+  await page.getByText('Off: a member switched it off.').waitFor();
   await page.getByRole('button', { name: 'Enter the address' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('This field must not be empty.').first().waitFor();

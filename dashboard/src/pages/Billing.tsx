@@ -5,6 +5,7 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { routes } from '../account.ts';
+import { AutomaticPart } from '../billing/AutomaticPart.tsx';
 import { DetailsPart, useDetails } from '../billing/DetailsPart.tsx';
 import { DocumentsPart } from '../billing/DocumentsPart.tsx';
 import { formatCents, type TopUp } from '../billing/money.ts';
@@ -73,6 +74,7 @@ function Content() {
           <TopUpPart offer={offered} mayPay={mayPay} isVatIdPending={details.data?.vat_state === 'pending'} />
         )}
       </Loaded>
+      <AutomaticPart mayPay={mayPay} />
       <DetailsPart organizationId={organizationId} query={details} mayChange={mayPay} />
       <Part title="Payments">
         <Failure error={resume.error} />
