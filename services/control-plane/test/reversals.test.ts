@@ -22,7 +22,7 @@ import { CARDS, startPayments, type TestPayments } from './startPayments.ts';
 import { TestRegion } from './TestRegion.ts';
 
 /** `SEARCH_RUNS` and `SEARCH_SEED` search for longer. */
-const SEARCH = searchOf(Number(process.env.SEARCH_RUNS ?? 40));
+const SEARCH = searchOf(Number(process.env.SEARCH_RUNS ?? 80));
 const BY = { address: '', browser: '', requestId: '' };
 const CENT_NANO_USD = 10_842_000n;
 
@@ -390,7 +390,7 @@ it('names each movement that differs from the books, in either direction, and bo
 
 /** A crash at a statement of a transaction, or behind a call of the processor, counted from 0. */
 function crashing(by: number): Parameters<typeof settleTopUp>[0] {
-  const after = by === NEVER ? NEVER : by % 8;
+  const after = by === NEVER ? NEVER : by % 4;
   let steps = 0;
   const wrap = (target: object): object =>
     new Proxy(target, {
