@@ -3,6 +3,7 @@ import { langchainClient } from './npm/langchainClient.ts';
 import { openaiClient } from './npm/openaiClient.ts';
 import { pythonClients } from './python/pythonClients.ts';
 import { testClient } from './testClient.ts';
+import './agents/testAgents.ts';
 import './testSamples.ts';
 
 for (const client of [openaiClient, aiSdkClient, langchainClient]) testClient(client, { isHere: true });

@@ -4,6 +4,7 @@ import { repositoryRoot } from './repositoryRoot.ts';
 import { runCommand } from './runCommand.ts';
 import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestServers.ts';
+import { ensureAgents } from './tools/ensureAgents.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
@@ -23,6 +24,8 @@ async function main(): Promise<number> {
   const python = await getIfPossible('CLIENTS', 'PYTHON PACKAGES', () => ensurePythonPackages(say));
   // The compiler of the Go client.
   const go = await getIfPossible('CLIENTS', 'GO', findGo);
+  // The coding agents that speak the API.
+  const agents = await getIfPossible('AGENTS', 'CODING AGENTS', () => ensureAgents(say, isRequired('AGENTS')));
   // The tests that need an S3 server start it.
   const s3Jars = await getIfPossible('S3', 'S3 SERVER', () => ensureJars('s3proxy', say));
   // The browser in which the dashboard's pages are tried.
@@ -38,6 +41,7 @@ async function main(): Promise<number> {
       TURNPIKE_TEST_GO: go ? 'available' : 'absent',
       ...(browser && { TURNPIKE_TEST_BROWSER: browser }),
       ...(python && { TURNPIKE_TEST_PYTHON: python }),
+      ...(agents && { TURNPIKE_TEST_AGENTS: agents }),
       ...(manifestTools && { TURNPIKE_TEST_MANIFEST_TOOLS: manifestTools }),
     });
     for (const { words } of missing) say(`NOT TESTED: there is no ${words.toLowerCase()}, as said above.`);
@@ -84,7 +88,7 @@ async function getIfPossible<Tool>(
   }
 }
 
-type Requirement = 'BROWSER' | 'CLIENTS' | 'KAFKA' | 'KUSTOMIZE' | 'S3';
+type Requirement = 'AGENTS' | 'BROWSER' | 'CLIENTS' | 'KAFKA' | 'KUSTOMIZE' | 'S3';
 const isRequired = (name: Requirement): boolean => process.env[`REQUIRE_${name}`] === '1';
 
 /** A broker that somebody named in KAFKA_BROKERS is used as it is. */

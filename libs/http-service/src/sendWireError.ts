@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
-import { hasMessagesErrors, toMessagesError } from '@turnpike/public-api/messagesError';
+import { toBodyAt } from '@turnpike/public-api/messagesError';
 import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import { cutAnswer } from './observeRequests.ts';
 
@@ -18,7 +18,7 @@ export function sendWireError(res: ServerResponse, error: WireError): void {
     return;
   }
   const { status, body, headers = {} } = error;
-  const text = JSON.stringify(hasMessagesErrors(pathOf(res)) ? toMessagesError(error, requestIdOf(res)) : body);
+  const text = JSON.stringify(toBodyAt(pathOf(res), error, requestIdOf(res)));
   res.writeHead(status, {
     ...toErrorHeaders(body),
     ...headers,

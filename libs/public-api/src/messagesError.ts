@@ -1,3 +1,4 @@
+import type { ErrorBody, RejectionFields } from './errorBodies.ts';
 import { toExplanation, type WireError } from './wireError.ts';
 
 /** An error in the form of the Messages API. */
@@ -38,3 +39,27 @@ export function toMessagesError({ status, body }: WireError, requestId: string |
 
 /** Whether the errors of a path have this form. */
 export const hasMessagesErrors = (path: string): boolean => path === '/v1/messages' || path.startsWith('/v1/messages/');
+
+/** Types of refusals by a chat's gates, as envelopes have them. */
+const ENVELOPE_TYPES: Readonly<Record<number, string>> = { 402: 'insufficient_quota', 403: 'permission_error' };
+
+/**
+ * The body of an error as the Responses API has it: always an envelope, whose message is the sentence. On chat a refusal by a gate has the
+ * bare code in its place, which is all that agents would print.
+ */
+export function toResponsesBody({ status, body }: WireError): ErrorBody {
+  if (!('error' in body) || typeof body.error === 'string' || !('provider_specific_fields' in body.error)) return body;
+  const fields: RejectionFields & { did_you_mean?: string[]; doc_url?: string | undefined } =
+    body.error.provider_specific_fields;
+  const { error: code, message, did_you_mean, doc_url } = fields;
+  const type = ENVELOPE_TYPES[status] ?? 'invalid_request_error';
+  return {
+    error: { message, type, param: null, code, ...(did_you_mean && { did_you_mean }), ...(doc_url && { doc_url }) },
+  };
+}
+
+/** The body of an error in the form of the API that a path belongs to. */
+export function toBodyAt(path: string, error: WireError, requestId: string | undefined): object {
+  if (hasMessagesErrors(path)) return toMessagesError(error, requestId);
+  return path === '/v1/responses' ? toResponsesBody(error) : error.body;
+}

@@ -151,6 +151,20 @@ row('apis.count-tokens', async () => {
   expect(usage.input_tokens + usage.cache_read_input_tokens).toBe(input_tokens);
 });
 
+row('apis.responses-errors', async () => {
+  const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '0.000001' });
+  const account = await makeAccount(stack, { workspaceId });
+  for (const [fields, status, code] of [
+    [{ model: 'nobody-knows-it' }, 404, 'unknown_model'],
+    [{ maxTokens: 2_000 }, 402, 'insufficient_balance'],
+  ] as const) {
+    const response = await ask(account, 'responses', 'hi', fields);
+    const { error } = (await response.json()) as Body;
+    expect({ status: response.status, code: error.code }).toEqual({ status, code });
+    expect(response.headers.get('x-error-message')).toBe(error.message.replaceAll(/[^ -~]/g, "'"));
+  }
+});
+
 row('apis.responses-kept', async () => {
   const account = await makeAccount(stack);
   for (const [fields, param] of [

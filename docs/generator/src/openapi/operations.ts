@@ -41,6 +41,14 @@ const messagesErrors = (errors: Errors) =>
     ]),
   );
 
+/** The errors of the Responses API, which words the refusals of gates in its own way. */
+const RESPONSES_ERRORS = {
+  ...refsTo(INFERENCE_ERRORS),
+  402: { $ref: '#/components/responses/ResponsesBalance' },
+  403: { $ref: '#/components/responses/ResponsesForbidden' },
+  404: { $ref: '#/components/responses/ResponsesUnknownModel' },
+};
+
 /** A count of tokens costs nothing. */
 const { 402: _balance, ...COUNT_ERRORS } = INFERENCE_ERRORS;
 
@@ -134,7 +142,7 @@ export const PATHS: Record<string, Methods> = {
           },
           EXAMPLES.createResponse,
         ),
-        ...refsTo(INFERENCE_ERRORS),
+        ...RESPONSES_ERRORS,
       },
     },
   },

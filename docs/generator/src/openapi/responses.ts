@@ -3,7 +3,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { GuardFault } from '@turnpike/public-api/authFault';
 import type { ErrorBody } from '@turnpike/public-api/errorBodies';
 import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
-import { toMessagesError } from '@turnpike/public-api/messagesError';
+import { toMessagesError, toResponsesBody } from '@turnpike/public-api/messagesError';
 import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import type { SpendFault } from '../../../../services/auth/src/api/authServiceError.ts';
 import { toPublicError as createToKeyError } from '../../../../services/auth/src/api/authServiceError.ts';
@@ -461,19 +461,42 @@ export const SHARED_RESPONSES = {
   }),
 };
 
+const STATUSES: Readonly<Record<string, number>> &
+  Record<'InferenceBalance' | 'InferenceForbidden' | 'InferenceUnknownModel', number> = {
+  InferenceBalance: 402,
+  InferenceFailure: 500,
+  InferenceForbidden: 403,
+  InferenceInvalid: 400,
+  InferenceThrottled: 429,
+  InferenceUnauthorized: 401,
+  InferenceUnavailable: 503,
+  InferenceUnknownModel: 404,
+  MethodNotAllowed: 405,
+};
+
+/** The refusals of a chat's gates as the Responses API words them. */
+export const RESPONSES_RESPONSES = Object.fromEntries(
+  (['InferenceBalance', 'InferenceForbidden', 'InferenceUnknownModel'] as const).map((name) => [
+    name.replace('Inference', 'Responses'),
+    reword(SHARED_RESPONSES[name], 'ErrorEnvelope', (body) => toResponsesBody({ status: STATUSES[name], body })),
+  ]),
+);
+
 /** The errors of a chat as the Messages API words them. */
 export const MESSAGES_RESPONSES = Object.fromEntries(
   Object.entries(SHARED_RESPONSES)
     .filter(([name]) => name.startsWith('Inference') || name === 'MethodNotAllowed')
-    .map(([name, response]) => [`Messages${name.replace('Inference', '')}`, toMessagesResponse(response)]),
+    .map(([name, response]) => [
+      `Messages${name.replace('Inference', '')}`,
+      reword(response, 'MessagesError', (body) => toMessagesError({ status: STATUSES[name] ?? 400, body }, undefined)),
+    ]),
 );
 
-function toMessagesResponse(response: ResponseObject): ResponseObject {
+function reword(response: ResponseObject, schema: SchemaName, toBody: (body: ErrorBody) => object): ResponseObject {
   const examples = Object.entries(response.content['application/json']?.examples ?? {}).map(
-    ([name, { value }]) =>
-      [name, { value: toMessagesError({ status: 0, body: value as ErrorBody }, undefined) }] as const,
+    ([name, { value }]) => [name, { value: toBody(value as ErrorBody) }] as const,
   );
-  const content = { 'application/json': { schema: refTo('MessagesError'), examples: Object.fromEntries(examples) } };
+  const content = { 'application/json': { schema: refTo(schema), examples: Object.fromEntries(examples) } };
   return { ...response, content };
 }
 

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { aTemporaryFolder } from '@turnpike/test-support/folders';
+import { stack } from '../../conformance/support/plainStack.ts';
+import { makeAccount } from '../../support/makeAccount.ts';
+import { claudeCode, codex } from './runAgent.ts';
+
+// Coding agents as their users run them. The engine simulator reads a script in the prompt, and calls their own tools.
+
+const INSTALLED = process.env.TURNPIKE_TEST_AGENTS;
+const MODEL = 'qwen3-coder-30b-a3b-instruct';
+
+/** Claude Code has a sentence of its own for it. */
+const UNKNOWN_MODEL = /No such model here|issue with the selected model/;
+
+const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+
+for (const toAgent of [codex, claudeCode]) {
+  const { name } = toAgent('', '');
+  describe(name, () => {
+    const run = INSTALLED === undefined ? it.skip : it;
+    const job = async (prompt: string, { model = MODEL, creditUsd = '10' } = {}) => {
+      const workspaceId = await stack.operator.makeWorkspace({ creditUsd });
+      const account = await makeAccount(stack, { workspaceId });
+      const agent = toAgent(INSTALLED as string, await aTemporaryFolder());
+      return {
+        account,
+        agent,
+        ...(await agent.run({ baseUrl: stack.baseUrl, apiKey: account.apiKey, model, prompt })),
+      };
+    };
+
+    run(
+      'says what the model says, and pays for it',
+      async () => {
+        const { code, output, account } = await job('say hello [[sim: text="hello from the other end" itl_ms=0]]');
+        expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('hello from the other end') });
+        expect(await account.findSpend()).toBeGreaterThan(0n);
+      },
+      150_000,
+    );
+
+    run(
+      'finishes a job of three calls: it writes a file, changes it and reads it',
+      async () => {
+        const agent = toAgent('', '');
+        const calls = [agent.writing('a.txt', 'one'), agent.writing('a.txt', 'two'), agent.reading('a.txt')];
+        const script = calls.map(
+          ({ tool, arguments: text }, turn) =>
+            `[[sim: turn=${turn + 1} itl_ms=0 tool_call=${tool} tool_arguments=${quote(text)}]]`,
+        );
+        const { code, output, folder } = await job(
+          `Change the file. ${script.join(' ')} [[sim: turn=4 itl_ms=0 text="the file is changed"]]`,
+        );
+        expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('the file is changed') });
+        expect(await readFile(join(folder, 'a.txt'), 'utf8')).toBe('two');
+      },
+      150_000,
+    );
+
+    run(
+      'shows the sentence of a refusal',
+      async () => {
+        const { output } = await job('hi [[sim: tokens=2]]', { creditUsd: '0.000001' });
+        expect(output).toContain('This request could cost up to');
+        expect(output).toContain('so nothing was run or charged');
+      },
+      150_000,
+    );
+
+    run(
+      'says that a model is unknown',
+      async () => {
+        const { output } = await job('hi [[sim: tokens=2]]', { model: 'nobody-knows-it' });
+        expect(output).toMatch(UNKNOWN_MODEL);
+      },
+      150_000,
+    );
+  });
+}
