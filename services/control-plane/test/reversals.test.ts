@@ -402,9 +402,12 @@ function crashing(by: number): Parameters<typeof settleTopUp>[0] {
             if (!(result instanceof Promise)) return result;
             steps += 1;
             if (steps <= after) return result;
-            return result.then(() => {
+            const crashed = result.then(() => {
               throw new Error('crashed');
             });
+            // A list is read item by item, and nothing waits for its promise.
+            crashed.catch(() => undefined);
+            return crashed;
           };
         return typeof member === 'object' && member !== null ? wrap(member) : member;
       },
