@@ -9,6 +9,7 @@ import { Failure, useChange } from '../shell/change.tsx';
 import { Facts } from '../shell/Facts.tsx';
 import { Loaded, Part, Usd } from '../shell/states.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
+import { useDetails } from './DetailsPart.tsx';
 import { CURRENCY_NAMES, type Currency, formatCents, parseCents } from './money.ts';
 
 type Offer = z.output<typeof routes.getBilling.answer>;
@@ -85,8 +86,10 @@ function TopUpForm({ offer }: { offer: Offer }) {
 function Preview({ currency, cents }: { currency: Currency; cents: number }) {
   const { organizationId, workspaceId } = useWorkspace();
   const [shown] = useDebouncedValue(cents, PAUSE_MS);
+  const { data: details } = useDetails(organizationId);
   const query = useQuery({
-    queryKey: ['top-up preview', workspaceId, shown],
+    // The tax changes with the verdict on a VAT id, which comes after the details were saved.
+    queryKey: ['top-up preview', workspaceId, shown, details?.vat_state],
     queryFn: () =>
       callRoute(routes.previewTopUp, {
         params: { organization_id: organizationId, workspace_id: workspaceId, net_cents: String(shown) },
