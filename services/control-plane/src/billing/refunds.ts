@@ -11,7 +11,6 @@ import { post, type Transfer, walletOf } from '../ledger/post.ts';
 import type { Currency } from './currencies.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { mayFollowRefund, type RefundState } from './refundStates.ts';
-import type { ReversalQueue } from './reversalQueue.ts';
 import { shareOf } from './shareOf.ts';
 import type { TopUpState } from './topUpStates.ts';
 
@@ -119,12 +118,17 @@ async function lockTopUp(tx: Tx, topUpId: string): Promise<LockedTopUp> {
   return topUp;
 }
 
+/** Queues the refund of what was taken, in the transaction that booked it. */
+interface RefundQueue {
+  continue(tx: Tx, refundId: string): Promise<void>;
+}
+
 /**
  * Books what a region took for a refund, once, and returns the booked nano-dollars. Throws `take_back_not_found` for one of another
  * region, and `take_back_differs` for an amount that is not wanted.
  */
 export async function recordTaken(
-  { db, reversalQueue }: { db: Db; reversalQueue: ReversalQueue },
+  { db, reversalQueue }: { db: Db; reversalQueue: RefundQueue },
   { refundId, region, takenNanoUsd }: { refundId: string; region: Region; takenNanoUsd: bigint },
 ): Promise<bigint> {
   return db.$transaction(async (tx) => {
