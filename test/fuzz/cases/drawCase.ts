@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { countedBody, messagesBody, responsesBody } from './agentBodies.ts';
 import { callOf } from './callOf.ts';
 import { chatBody } from './chatBody.ts';
 import type { FuzzCase } from './fuzzCase.ts';
@@ -9,6 +10,9 @@ import { completionBody, embeddingBody } from './textBodies.ts';
 
 const operation: fc.Arbitrary<readonly [path: string, body: object]> = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(fc.constant('/v1/chat/completions'), chatBody) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant('/v1/responses'), responsesBody) },
+  { weight: 2, arbitrary: fc.tuple(fc.constantFrom('/v1/messages', '/v1/messages?beta=true'), messagesBody) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant('/v1/messages/count_tokens'), countedBody) },
   { weight: 2, arbitrary: fc.tuple(fc.constant('/v1/completions'), completionBody) },
   { weight: 2, arbitrary: fc.tuple(fc.constant('/v1/embeddings'), embeddingBody) },
 );

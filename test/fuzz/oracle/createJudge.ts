@@ -2,18 +2,20 @@ import { createAnswerChecker } from '../../support/openapi/createAnswerChecker.t
 import { createEventChecker } from '../../support/openapi/createEventChecker.ts';
 import { parseJson } from '../../support/openapi/parseJson.ts';
 import { readDocument } from '../../support/openapi/readDocument.ts';
-import type { CallCase, FuzzCase } from '../cases/fuzzCase.ts';
+import type { FuzzCase } from '../cases/fuzzCase.ts';
 import type { Answer, Problem } from './answer.ts';
-import { expectedStatuses, hasKey, hasMuchHead, isUnlisted } from './expectedStatuses.ts';
+import { expectedStatuses, hasKey, hasMuchHead, isInference, isUnlisted, pathOf } from './expectedStatuses.ts';
 import { findLeaks } from './findLeaks.ts';
 
 export type Judge = (fuzzCase: FuzzCase, answer: Answer) => Problem[];
 
-const INFERENCE = /^\/v1\/(chat\/completions|completions|embeddings)$/;
 /** Other types are images, clips and audio, of which only the head is known. */
 const TEXTS = /^(?:text\/|application\/)/;
 /** The refusal of what is not well-formed HTTP belongs to no operation; every inference operation documents it. */
 const MALFORMED = { method: 'POST', path: '/v1/chat/completions' };
+
+/** A count is no call, and has no id. */
+const COUNTED = /^\/v1\/messages\/count_tokens/;
 
 /** A path that no operation has. */
 const NOWHERE = '/nowhere';
@@ -23,7 +25,11 @@ export function createJudge({ secrets }: { secrets: readonly string[] }): Judge 
   const checkHead = createAnswerChecker(readDocument());
 
   function checkShape(fuzzCase: FuzzCase, { status, headers, body }: Answer): string[] {
-    const { problems, media, streamEnd, checkJson } = checkHead({ ...toOperation(fuzzCase, status), status, headers });
+    const { problems, media, streamEnd, checkJson } = checkHead({
+      ...toOperation(fuzzCase, { status, body }),
+      status,
+      headers,
+    });
     if (!TEXTS.test(media)) return problems;
     const text = body.toString('utf8');
     if (!Buffer.from(text).equals(body)) return [...problems, 'is no UTF-8'];
@@ -62,14 +68,19 @@ export function createJudge({ secrets }: { secrets: readonly string[] }): Judge 
 
 /** Every answer of the router's after the key was accepted names its call. */
 function lacksCallId(fuzzCase: FuzzCase, { headers }: Answer): boolean {
-  if (fuzzCase.kind === 'raw' || !INFERENCE.test(fuzzCase.path) || fuzzCase.method !== 'POST') return false;
+  if (fuzzCase.kind === 'raw' || !isInference(fuzzCase) || COUNTED.test(fuzzCase.path) || fuzzCase.method !== 'POST')
+    return false;
   return hasKey(fuzzCase) && !hasMuchHead(fuzzCase) && !headers.has('x-router-call-id');
 }
 
-function toOperation(fuzzCase: FuzzCase, status: number): { method: string; path: string } {
+function toOperation(
+  fuzzCase: FuzzCase,
+  { status, body }: Pick<Answer, 'status' | 'body'>,
+): { method: string; path: string } {
   if (fuzzCase.kind === 'call') {
-    if (status === 400 && hasMuchHead(fuzzCase)) return MALFORMED;
     const path = pathOf(fuzzCase);
+    // Refused by the parser, or by the edge, which words it in the form of the path.
+    if (status === 400 && hasMuchHead(fuzzCase) && !body.includes('{"type":"error"')) return MALFORMED;
     return { method: fuzzCase.method, path: isUnlisted(path) ? NOWHERE : path };
   }
   if (status === 400) return MALFORMED;
@@ -78,8 +89,6 @@ function toOperation(fuzzCase: FuzzCase, status: number): { method: string; path
   const [path = ''] = target.split('?');
   return { method, path: isUnlisted(path) ? NOWHERE : path };
 }
-
-const pathOf = ({ path }: CallCase): string => path.split('?')[0] ?? '';
 
 /** All that a client sent, as it may be repeated to it: escapes resolved as well. */
 function textOf(fuzzCase: FuzzCase): string {

@@ -12,14 +12,17 @@ const HEADER_BYTES = { taken: 14_000, most: 16_384 };
 export function expectedStatuses(fuzzCase: FuzzCase): readonly number[] {
   if (fuzzCase.kind === 'raw') return fuzzCase.statuses;
   if (hasTooMuchHead(fuzzCase)) return [400];
-  const isInference = /^\/v1\/(chat\/completions|completions|embeddings)$/.test(fuzzCase.path);
-  const statuses = isInference
+  const statuses = isInference(fuzzCase)
     ? inferenceStatuses(fuzzCase)
     : isOfMedia(fuzzCase)
       ? mediaStatuses(fuzzCase)
       : lookUpStatuses(fuzzCase);
   return hasMuchHead(fuzzCase) ? [400, ...statuses] : statuses;
 }
+
+const INFERENCE = /^\/v1\/(?:chat\/completions|completions|embeddings|responses|messages|messages\/count_tokens)$/;
+export const pathOf = ({ path }: CallCase): string => path.split('?', 1)[0] ?? '';
+export const isInference = (call: CallCase): boolean => INFERENCE.test(pathOf(call));
 
 /** Whether the edge may refuse the request before it looks at its path: the client's own headers count as well. */
 export function hasMuchHead({ headers }: CallCase): boolean {
@@ -34,8 +37,12 @@ const bytesOf = (headers: CallCase['headers']): number =>
   headers.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 
 /** Whether exactly one key is given, and the right one. */
-export function hasKey({ headers }: CallCase): boolean {
+export function hasKey(call: CallCase): boolean {
+  const { headers } = call;
   const given = headers.filter(([name]) => name.toLowerCase() === 'authorization');
+  // The Messages API has a header of its own for it.
+  if (given.length === 0 && pathOf(call).startsWith('/v1/messages'))
+    return headers.some(([name, value]) => name.toLowerCase() === 'x-api-key' && value === KEY);
   return given.length === 1 && given[0]?.[1].replace(/^Bearer +/, '') === KEY && given[0][1] !== KEY;
 }
 
