@@ -1,7 +1,7 @@
 /** Paths, methods and bodies. */
 export const transportRows = {
   'paths.unsupported':
-    'fine-tuning, assistants, threads, runs, batches, files, responses, messages, moderations, rerank and realtime are 404 unsupported_endpoint, and below',
+    'fine-tuning, assistants, threads, runs, batches, files, kept responses, moderations, rerank and realtime are 404 unsupported_endpoint, and below',
   'paths.unknown': 'any other path is 404 with an envelope',
   'paths.nearest': 'that 404 repeats the path and names the listed path that may have been meant',
   'paths.only-v1': 'the host serves /v1 alone: its root and other versions are 404',

@@ -682,7 +682,7 @@ row('headers.error-message', async () => {
     await client.post('/audio/transcriptions', {}),
     await client.get('/no-such-path'),
     await client.get('/chat/completions'),
-    await client.post('/responses', {}),
+    await client.post('/batches', {}),
   ];
   expect(answers.map(({ status }) => status)).toEqual([
     401, 400, 402, 403, 404, 429, 500, 400, 401, 403, 404, 401, 404, 400, 401, 422, 422, 404, 405, 404,
