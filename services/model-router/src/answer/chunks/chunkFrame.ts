@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { PlainField } from './streamEncoder.ts';
+import type { PlainField, PlainFrame } from './streamEncoder.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -35,11 +35,13 @@ export class ChunkFrame {
   readonly #tail: Buffer;
   /** The client's whole event around the text, which stands once in each gap. */
   readonly #clientParts: readonly Buffer[];
+  readonly #begin: PlainFrame['begin'];
   #clientBytes = 0;
 
-  private constructor(engine: { head: Buffer; tail: Buffer }, clientParts: readonly string[]) {
+  private constructor(engine: { head: Buffer; tail: Buffer }, { parts, begin }: PlainFrame) {
+    this.#begin = begin;
     const pieces = [engine.head, engine.tail];
-    for (const part of clientParts) pieces.push(Buffer.from(part));
+    for (const part of parts) pieces.push(Buffer.from(part));
     const [head = NOTHING, tail = NOTHING, ...kept] = copyTogether(pieces);
     this.#head = head;
     this.#tail = tail;
@@ -53,10 +55,7 @@ export class ChunkFrame {
    */
   static learn(
     data: Buffer,
-    {
-      valueKey,
-      framePlain,
-    }: { valueKey: 'delta' | 'text'; framePlain: (field: PlainField) => readonly string[] | undefined },
+    { valueKey, framePlain }: { valueKey: 'delta' | 'text'; framePlain: (field: PlainField) => PlainFrame | undefined },
   ) {
     const { body } = cutUsage(data);
     const mark = `"${valueKey}":`;
@@ -69,8 +68,8 @@ export class ChunkFrame {
       const textEnd = end - form.end.length;
       if (textEnd < textStart || body.toString('latin1', start, textStart) !== form.start) continue;
       if (body.toString('latin1', textEnd, end) !== form.end) continue;
-      const parts = framePlain(form.field);
-      return parts && new ChunkFrame({ head: body.subarray(0, textStart), tail: body.subarray(textEnd) }, parts);
+      const frame = framePlain(form.field);
+      return frame && new ChunkFrame({ head: body.subarray(0, textStart), tail: body.subarray(textEnd) }, frame);
     }
     return undefined;
   }
@@ -101,10 +100,12 @@ export class ChunkFrame {
 
   #write(data: Buffer, textStart: number, textEnd: number): Buffer {
     const textBytes = textEnd - textStart;
-    const event = Buffer.allocUnsafe(this.#clientBytes + (this.#clientParts.length - 1) * textBytes);
-    let position = 0;
-    for (const part of this.#clientParts) {
-      if (position > 0) position += data.copy(event, position, textStart, textEnd);
+    // It is of ASCII: a name, and a number.
+    const beginning = this.#begin?.(data.subarray(textStart, textEnd)) ?? '';
+    const event = Buffer.allocUnsafe(beginning.length + this.#clientBytes + (this.#clientParts.length - 1) * textBytes);
+    let position = beginning === '' ? 0 : event.write(beginning, 'latin1');
+    for (const [index, part] of this.#clientParts.entries()) {
+      if (index > 0) position += data.copy(event, position, textStart, textEnd);
       position += part.copy(event, position);
     }
     return event;

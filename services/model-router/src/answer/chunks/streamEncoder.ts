@@ -33,6 +33,14 @@ export interface StreamFinish {
 /** A field of a value that holds one text and nothing else, as most do. */
 export type PlainField = 'content' | 'reasoning' | 'text';
 
+/** The bytes around a plain value's text. */
+export interface PlainFrame {
+  /** The text stands once in each gap. */
+  parts: readonly string[];
+  /** Writes the beginning of each event, where it differs. `text` is as JSON has it, without its quotes. */
+  begin?: (text: Buffer) => string;
+}
+
 /**
  * Writes the events of one stream in the form of one API. Each text that it returns is whole events, ready to be sent. It is the same
  * for all attempts at a call: what it was given has been sent.
@@ -41,10 +49,10 @@ export interface StreamEncoder<Value = unknown> {
   /** The events for what is new. `counted` is the engine's count so far; undefined where there is none yet. */
   write(identity: AnswerIdentity, value: Value, counted: ShownUsage | undefined): string;
   /**
-   * Returns what stands around the text in the event of a plain value that follows the one just written; the text stands once in each gap.
-   * Undefined where such events differ in more than their text.
+   * Returns the frame of the event of a plain value that follows the one just written. Undefined where such events differ in more than
+   * their text and their beginning.
    */
-  framePlain(identity: AnswerIdentity, field: PlainField): readonly string[] | undefined;
+  framePlain(identity: AnswerIdentity, field: PlainField): PlainFrame | undefined;
   /** The last events of a stream that is whole. */
   finish(identity: AnswerIdentity, end: StreamFinish): string;
   /** The last event of one that is not. */

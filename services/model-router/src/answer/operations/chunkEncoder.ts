@@ -3,7 +3,7 @@ import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import type { WireError } from '@turnpike/public-api/wireError';
-import type { EncoderTerms, PlainField, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
+import type { EncoderTerms, PlainField, PlainFrame, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
 import { type AnswerIdentity, toUsageBody } from '../fields/answerFields.ts';
 
 /** Fields of all chunks of a stream. */
@@ -46,10 +46,10 @@ export class ChunkEncoder<Value> implements StreamEncoder<Value> {
     return this.#event(identity, { value, finishReason: null });
   }
 
-  framePlain(identity: AnswerIdentity, field: PlainField): readonly string[] | undefined {
+  framePlain(identity: AnswerIdentity, field: PlainField): PlainFrame | undefined {
     const fields = this.#form.plainFields[field];
     const value = fields?.length === 0 ? MARK : Object.fromEntries((fields ?? []).map((name) => [name, MARK]));
-    return fields && this.write(identity, value as Value).split(MARK);
+    return fields && { parts: this.write(identity, value as Value).split(MARK) };
   }
 
   finish(identity: AnswerIdentity, { finishReason, usage }: StreamFinish): string {

@@ -3,7 +3,7 @@ import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import { toMessagesError } from '@turnpike/public-api/messagesError';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { ChunkShape } from '../chunks/chunkEditor.ts';
-import type { AnswerTerms, PlainField, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
+import type { AnswerTerms, PlainField, PlainFrame, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
 import { type AnswerIdentity, isObject, type ShownUsage, toUsageBody } from '../fields/answerFields.ts';
 import { CHAT_DELTAS, editChatAnswers } from './chat.ts';
 
@@ -101,11 +101,10 @@ class MessageEncoder implements StreamEncoder<ChatDelta> {
   }
 
   /** A text goes on in the block that is open. */
-  framePlain(_identity: AnswerIdentity, field: PlainField): readonly string[] | undefined {
+  framePlain(_identity: AnswerIdentity, field: PlainField): PlainFrame | undefined {
     const type = field === 'reasoning' ? 'thinking' : 'text';
     const block = this.#text?.type === type ? this.#text : undefined;
-    const [before, after] = block ? event('content_block_delta', toTextDelta(block, MARK)).split(MARK) : [];
-    return before === undefined || after === undefined ? undefined : [before, after];
+    return block && { parts: event('content_block_delta', toTextDelta(block, MARK)).split(MARK) };
   }
 
   finish(_identity: AnswerIdentity, { usage, ...end }: StreamFinish): string {

@@ -2,7 +2,7 @@ import type { ChatDelta, ToolCall } from '@turnpike/public-api/chatAnswer';
 import type { WireError } from '@turnpike/public-api/wireError';
 import { toExplanation } from '@turnpike/public-api/wireError';
 import type { ChunkShape } from '../chunks/chunkEditor.ts';
-import type { AnswerTerms, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
+import type { AnswerTerms, PlainField, PlainFrame, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
 import { type AnswerIdentity, type ShownUsage, toUsageBody } from '../fields/answerFields.ts';
 import { CHAT_DELTAS, type ChatAnswer, editChatAnswers } from './chat.ts';
 
@@ -123,6 +123,11 @@ function toResponseUsage(usage: ShownUsage, terms: AnswerTerms): object {
 /** Text of an answer that its last events repeat, at most. It is more than any model writes. */
 const MAX_KEPT_LENGTH = 16 * 1_048_576;
 
+const textOf = ({ written }: OpenItem): string => JSON.parse(`"${written}"`) as string;
+
+/** Stands for the text where a frame is made. */
+const MARK = 'TEXT'.repeat(80);
+
 const toPlace = ({ id, index }: OpenItem) => ({ item_id: id, output_index: index, content_index: 0 });
 
 /** An item that is being written. */
@@ -133,7 +138,8 @@ interface OpenItem {
   /** The form of its text; undefined for a call. */
   textType?: TextType;
   call?: { call_id: string; name: string };
-  text: string[];
+  /** Its text as JSON has it, without the quotes. */
+  written: string;
 }
 
 /**
@@ -164,8 +170,22 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
     return events;
   }
 
-  /** Every event has a number of its own. */
-  framePlain(): undefined {}
+  /** A text goes on in the item that is open; every event has a number of its own. */
+  framePlain(_identity: AnswerIdentity, field: PlainField): PlainFrame | undefined {
+    const item = this.#text;
+    if (item?.textType !== (field === 'reasoning' ? 'reasoning_text' : 'output_text')) return undefined;
+    const type = `response.${item.textType}.delta`;
+    const logprobs = item.textType === 'output_text' ? { logprobs: [] } : {};
+    const rest = JSON.stringify({ ...toPlace(item), delta: MARK, ...logprobs });
+    return {
+      parts: `,${rest.slice(1)}\n\n`.split(MARK),
+      begin: (text) => {
+        this.#keepLength(text.length);
+        item.written += text.toString();
+        return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#number()}`;
+      },
+    };
+  }
 
   finish(identity: AnswerIdentity, { finishReason, usage }: StreamFinish): string {
     const before = `${this.#begin(identity)}${this.#close(toStatus({ finishReason }))}`;
@@ -228,7 +248,7 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
   #openItem(fields: Pick<OpenItem, 'type' | 'textType' | 'call'>): OpenItem {
     const index = this.#count;
     this.#count += 1;
-    return { ...fields, index, id: this.#items.idOf(fields.type, index), text: [] };
+    return { ...fields, index, id: this.#items.idOf(fields.type, index), written: '' };
   }
 
   #added({ index, type, id }: OpenItem, fields: object): string {
@@ -237,9 +257,13 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
   }
 
   #keep(item: OpenItem, text: string): void {
-    this.#keptLength += text.length;
+    this.#keepLength(text.length);
+    item.written += JSON.stringify(text).slice(1, -1);
+  }
+
+  #keepLength(length: number): void {
+    this.#keptLength += length;
     if (this.#keptLength > MAX_KEPT_LENGTH) throw new Error('an answer is longer than any model writes');
-    item.text.push(text);
   }
 
   /** Ends all items that are open. `status` is that of the last one, which is where an answer is cut. */
@@ -257,7 +281,7 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
     if (!item?.textType) return '';
     this.#text = undefined;
     const { textType } = item;
-    const text = item.text.join('');
+    const text = textOf(item);
     const done = textType === 'refusal' ? { refusal: text } : { text };
     const logprobs = textType === 'output_text' ? { logprobs: [] } : {};
     const events = this.#event(`response.${textType}.done`, { ...toPlace(item), ...done, ...logprobs });
@@ -266,7 +290,7 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
   }
 
   #closeCall(item: OpenItem, status: 'completed' | 'incomplete'): string {
-    const text = item.text.join('');
+    const text = textOf(item);
     const place = { item_id: item.id, output_index: item.index };
     const fields = { ...place, name: item.call?.name, arguments: text };
     const events = this.#event('response.function_call_arguments.done', fields);
@@ -279,9 +303,13 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
     return this.#event('response.output_item.done', { output_index: index, item });
   }
 
-  #event(type: string, fields: object): string {
-    const data = { type, sequence_number: this.#sequence, ...fields };
+  #number(): number {
     this.#sequence += 1;
+    return this.#sequence - 1;
+  }
+
+  #event(type: string, fields: object): string {
+    const data = { type, sequence_number: this.#number(), ...fields };
     return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
   }
 }
