@@ -80,7 +80,8 @@ function toOperation(
   if (fuzzCase.kind === 'call') {
     const path = pathOf(fuzzCase);
     // Refused by the parser, or by the edge, which words it in the form of the path.
-    if (status === 400 && hasMuchHead(fuzzCase) && !body.includes('{"type":"error"')) return MALFORMED;
+    if (status === 400 && hasMuchHead(fuzzCase))
+      return body.includes('{"type":"error"') ? { method: 'POST', path } : MALFORMED;
     return { method: fuzzCase.method, path: isUnlisted(path) ? NOWHERE : path };
   }
   if (status === 400) return MALFORMED;

@@ -4,7 +4,13 @@ import type { JsonSchema } from './jsonSchema.ts';
 import { toJsonSchemas } from './jsonSchemas.ts';
 import type { Methods } from './operation.ts';
 import { PATHS } from './operations.ts';
-import { MESSAGES_RESPONSES, RESPONSES_RESPONSES, type ResponseObject, SHARED_RESPONSES } from './responses.ts';
+import {
+  COUNT_RESPONSES,
+  MESSAGES_RESPONSES,
+  RESPONSES_RESPONSES,
+  type ResponseObject,
+  SHARED_RESPONSES,
+} from './responses.ts';
 
 export const OPENAPI_FILE = join(repositoryRoot, 'docs/openapi.json');
 
@@ -59,7 +65,7 @@ export function toOpenApiDocument(): OpenApiDocument {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: '`Authorization: Bearer sk-…`, the only scheme.' },
       },
-      responses: { ...SHARED_RESPONSES, ...RESPONSES_RESPONSES, ...MESSAGES_RESPONSES },
+      responses: { ...SHARED_RESPONSES, ...RESPONSES_RESPONSES, ...MESSAGES_RESPONSES, ...COUNT_RESPONSES },
       schemas: toJsonSchemas(),
     },
   };

@@ -33,11 +33,11 @@ const USAGE_ERRORS: Errors = {
 };
 
 /** The same errors in the form of the Messages API. */
-const messagesErrors = (errors: Errors) =>
+const messagesErrors = (errors: Errors, prefix = 'Messages') =>
   Object.fromEntries(
     Object.entries(errors).map(([status, name]) => [
       status,
-      { $ref: `#/components/responses/Messages${name.replace('Inference', '')}` },
+      { $ref: `#/components/responses/${prefix}${name.replace('Inference', '')}` },
     ]),
   );
 
@@ -172,7 +172,7 @@ export const PATHS: Record<string, Methods> = {
       requestBody: jsonBody('CountTokensRequest', EXAMPLES.countMessageTokens.request),
       responses: {
         200: jsonAnswer('The count.', 'TokenCount', EXAMPLES.countMessageTokens.answer),
-        ...messagesErrors(COUNT_ERRORS),
+        ...messagesErrors(COUNT_ERRORS, 'Count'),
       },
     },
   },

@@ -492,6 +492,27 @@ export const MESSAGES_RESPONSES = Object.fromEntries(
     ]),
 );
 
+/** The same of a count of tokens, which is no call: nothing names one, and the key's limits of calls do not apply. */
+export const COUNT_RESPONSES = Object.fromEntries(
+  Object.entries(MESSAGES_RESPONSES).map(([name, response]) => [
+    name.replace('Messages', 'Count'),
+    withoutCall(response),
+  ]),
+);
+
+function withoutCall({ headers, 'x-header-sets': sets, ...response }: ResponseObject): ResponseObject {
+  const isOfCall = (name: string): boolean => CALL_HEADERS.includes(name as HeaderName);
+  return {
+    ...response,
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !isOfCall(name))),
+    ...(sets && {
+      'x-header-sets': sets
+        .filter(({ required }) => !required.some((name) => KEY_LIMIT_HEADERS.includes(name as never)))
+        .map(({ required, ...set }) => ({ ...set, required: required.filter((name) => !isOfCall(name)) })),
+    }),
+  };
+}
+
 function reword(response: ResponseObject, schema: SchemaName, toBody: (body: ErrorBody) => object): ResponseObject {
   const examples = Object.entries(response.content['application/json']?.examples ?? {}).map(
     ([name, { value }]) => [name, { value: toBody(value as ErrorBody) }] as const,
