@@ -37,7 +37,7 @@ const thinking = z
   })
   .meta({ description: 'What the model thought, as an answer had it.' });
 const redactedThinking = z
-  .object({ type: z.literal('redacted_thinking'), data: ignored('Taken, and dropped: nobody can read it.') })
+  .object({ type: z.literal('redacted_thinking'), data: ignored('Taken, and dropped: it cannot be read here.') })
   .meta({ description: 'Dropped.' });
 const toolUse = z.object({
   type: z.literal('tool_use'),

@@ -100,7 +100,7 @@ export class ChunkFrame {
 
   #write(data: Buffer, textStart: number, textEnd: number): Buffer {
     const textBytes = textEnd - textStart;
-    // It is of ASCII: a name, and a number.
+    // Beginnings are ASCII: a name and a number.
     const beginning = this.#begin?.(data.subarray(textStart, textEnd)) ?? '';
     const event = Buffer.allocUnsafe(beginning.length + this.#clientBytes + (this.#clientParts.length - 1) * textBytes);
     let position = beginning === '' ? 0 : event.write(beginning, 'latin1');
