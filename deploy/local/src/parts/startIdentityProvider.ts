@@ -4,7 +4,6 @@ import { repositoryRoot } from '../repositoryRoot.ts';
 import { isHealthy } from './startSimulator.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/identity-provider/src/main.ts');
-const READY_TIMEOUT_MS = 30_000;
 
 export interface IdentityProviderOptions {
   parts: Parts;
@@ -24,6 +23,6 @@ export async function startIdentityProvider({ parts, port, client }: IdentityPro
     stopSignal: 'SIGTERM',
     hasChannel: true,
   });
-  await parts.untilReady(part, () => isHealthy(port), READY_TIMEOUT_MS);
+  await parts.untilReady(part, () => isHealthy(port));
   return part;
 }

@@ -4,7 +4,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part, Parts } from '../process/startParts.ts';
 
-const READY_TIMEOUT_MS = 60_000;
 /** A small heap and the quick compiler: the broker of a laptop starts in a second or two and moves little. */
 const JAVA_FLAGS = ['-Xms64m', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
@@ -51,7 +50,7 @@ export async function startKafka(options: KafkaOptions): Promise<Part> {
     hasChannel: false,
   });
   const isServing = async ({ logFile }: Part) => (await readFile(logFile, 'utf8')).includes('Kafka Server started');
-  await parts.untilReady(part, isServing, READY_TIMEOUT_MS);
+  await parts.untilReady(part, isServing);
   return part;
 }
 

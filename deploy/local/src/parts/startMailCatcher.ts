@@ -5,7 +5,6 @@ import type { MailCatcherPorts } from '../stackPorts.ts';
 import { isHealthy } from './startSimulator.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/mail-catcher/src/main.ts');
-const READY_TIMEOUT_MS = 30_000;
 
 export interface MailCatcherOptions {
   parts: Parts;
@@ -26,6 +25,6 @@ export async function startMailCatcher({ parts, ports, dataDir }: MailCatcherOpt
     stopSignal: 'SIGTERM',
     hasChannel: true,
   });
-  await parts.untilReady(part, () => isHealthy(port), READY_TIMEOUT_MS);
+  await parts.untilReady(part, () => isHealthy(port));
   return part;
 }

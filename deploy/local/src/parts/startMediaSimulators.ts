@@ -5,7 +5,6 @@ import { repositoryRoot } from '../repositoryRoot.ts';
 import { isHealthy } from './startSimulator.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/local/src/media/simulateMedia.ts');
-const READY_TIMEOUT_MS = 30_000;
 
 /** Starts the process of all simulated media backends, and resolves when each is healthy. */
 export async function startMediaSimulators(parts: Parts, backends: MediaBackend[]): Promise<Part> {
@@ -19,6 +18,6 @@ export async function startMediaSimulators(parts: Parts, backends: MediaBackend[
     hasChannel: true,
   });
   const areHealthy = async () => (await Promise.all(backends.map(({ port }) => isHealthy(port)))).every(Boolean);
-  await parts.untilReady(part, areHealthy, READY_TIMEOUT_MS);
+  await parts.untilReady(part, areHealthy);
   return part;
 }

@@ -5,7 +5,6 @@ import type { PaymentsPorts } from '../stackPorts.ts';
 import { isHealthy } from './startSimulator.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/payments-simulator/src/main.ts');
-const READY_TIMEOUT_MS = 30_000;
 
 export interface PaymentsSimulatorOptions {
   parts: Parts;
@@ -35,6 +34,6 @@ export async function startPaymentsSimulator(options: PaymentsSimulatorOptions):
     stopSignal: 'SIGTERM',
     hasChannel: true,
   });
-  await parts.untilReady(part, () => isHealthy(ports.port), READY_TIMEOUT_MS);
+  await parts.untilReady(part, () => isHealthy(ports.port));
   return part;
 }

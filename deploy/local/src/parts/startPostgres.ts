@@ -5,8 +5,6 @@ import type { Part, Parts } from '../process/startParts.ts';
 import { asUnprivileged, UNPRIVILEGED_ID } from './asUnprivileged.ts';
 import { findPostgresBinaries } from './findPostgresBinaries.ts';
 
-const READY_TIMEOUT_MS = 30_000;
-
 export interface DatabaseRole {
   name: string;
   password: string;
@@ -52,10 +50,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Part> {
     stopSignal: 'SIGINT', // the fast shutdown: open sessions are ended, nothing committed is lost
     hasChannel: false,
   });
-  await parts.untilReady(
-    part,
-    async ({ pid }) => isAccepting(await readFile(join(dataDir, 'postmaster.pid'), 'utf8'), pid),
-    READY_TIMEOUT_MS,
+  await parts.untilReady(part, async ({ pid }) =>
+    isAccepting(await readFile(join(dataDir, 'postmaster.pid'), 'utf8'), pid),
   );
   return part;
 }

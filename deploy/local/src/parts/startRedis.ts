@@ -3,8 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Part, Parts } from '../process/startParts.ts';
 
-const READY_TIMEOUT_MS = 15_000;
-const PING_TIMEOUT_MS = 1_000;
+const PING_TIMEOUT_MS = 5_000;
 
 export interface RedisOptions {
   parts: Parts;
@@ -40,7 +39,7 @@ export async function startRedis({ parts, dataDir, port, password }: RedisOption
     stopSignal: 'SIGTERM',
     hasChannel: false,
   });
-  await parts.untilReady(part, () => answersPing(port, password), READY_TIMEOUT_MS);
+  await parts.untilReady(part, () => answersPing(port, password));
   return part;
 }
 

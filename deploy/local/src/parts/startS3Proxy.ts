@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 
-const READY_TIMEOUT_MS = 60_000;
-const ASK_TIMEOUT_MS = 1_000;
+const ASK_TIMEOUT_MS = 5_000;
 const LOG_SETTINGS = join(repositoryRoot, 'deploy/local/s3proxy/logback.xml');
 /** Flags like Kafka's: the server of a laptop starts in a second or two and moves little. */
 const JAVA_FLAGS = ['-Xms64m', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
@@ -46,7 +45,7 @@ export async function startS3Proxy(options: S3ProxyOptions): Promise<Part> {
     stopSignal: 'SIGTERM',
     hasChannel: false,
   });
-  await parts.untilReady(part, () => refusesStrangers(port), READY_TIMEOUT_MS);
+  await parts.untilReady(part, () => refusesStrangers(port));
   return part;
 }
 

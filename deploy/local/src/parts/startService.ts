@@ -3,8 +3,7 @@ import { entryOf, layerOf, type ServiceName } from '@turnpike/config/services';
 import { request } from 'undici';
 import type { Part, Parts } from '../process/startParts.ts';
 
-const READY_TIMEOUT_MS = 45_000;
-const PROBE_TIMEOUT_MS = 1_000;
+const PROBE_TIMEOUT_MS = 5_000;
 
 export interface ServiceOptions {
   parts: Parts;
@@ -33,7 +32,7 @@ export async function startService(options: ServiceOptions): Promise<Part> {
     hasChannel: true,
   });
   await untilServed?.();
-  await parts.untilReady(part, () => isReady(internalUrl), READY_TIMEOUT_MS);
+  await parts.untilReady(part, () => isReady(internalUrl));
   return part;
 }
 

@@ -6,7 +6,6 @@ import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/engine-simulator/src/main.ts');
-const READY_TIMEOUT_MS = 30_000;
 export interface SimulatorOptions {
   parts: Parts;
   name: string;
@@ -32,11 +31,11 @@ export async function startSimulator({ parts, name, models, ports, adminPort }: 
     hasChannel: true,
   });
   const areHealthy = async () => (await Promise.all(ports.map(isHealthy))).every(Boolean);
-  await parts.untilReady(part, areHealthy, READY_TIMEOUT_MS);
+  await parts.untilReady(part, areHealthy);
   return part;
 }
 
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 5_000;
 
 /** Whether the engine on this port of the loopback address says that it is healthy. Rejects where nothing answers. */
 export async function isHealthy(port: number): Promise<boolean> {

@@ -7,6 +7,9 @@ import { waitFor } from '../waitFor.ts';
 import { runToEnd, type Step } from './runToEnd.ts';
 import { startReaper } from './startReaper.ts';
 
+/** Longest time a part has to become ready. A busy machine that runs several stacks takes up to half of it. */
+const READY_TIMEOUT_MS = 90_000;
+
 /** Longest time a part has for its orderly end before it is killed. */
 export const STOP_GRACE_MS = 15_000;
 
@@ -55,9 +58,9 @@ export interface Parts {
   run(what: string, step: Step): Promise<void>;
   /**
    * Resolves when `isReady` answers true. Throws a `StackError` with the last lines of the part's log if the part ends
-   * first or takes longer than `timeoutMs`, and the signal's reason if that is aborted.
+   * first or takes longer than `timeoutMs` (90 s by default), and the signal's reason if that is aborted.
    */
-  untilReady(part: Part, isReady: IsReady, timeoutMs: number): Promise<void>;
+  untilReady(part: Part, isReady: IsReady, timeoutMs?: number): Promise<void>;
   /**
    * Starts a part that has ended again, by the command that started it, and resolves when it is ready as it had to be then.
    * Its log goes on in a file of its own. `env` is added to its variables, for good.
@@ -130,7 +133,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     return part;
   }
 
-  async function untilReady(part: Part, isReady: IsReady, timeoutMs: number): Promise<void> {
+  async function untilReady(part: Part, isReady: IsReady, timeoutMs = READY_TIMEOUT_MS): Promise<void> {
     readiness.set(part.name, { isReady, timeoutMs });
     const outcome = await waitFor(
       async () => part.endedBy() ?? ((await isReady(part).catch(() => false)) ? 'ready' : undefined),
