@@ -1,8 +1,10 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Job, JobResult, PgBoss } from 'pg-boss';
 
-const POLL_S = 0.5;
+const POLL_S = 1;
 const AT_ONCE = 5;
+/** For jobs that a time table makes, which may be seconds late. Each look at a queue is a statement of the database. */
+export const BY_CRON = { pollingIntervalSeconds: 10 } as const;
 
 /** A job that did what it can for now. It is tried again, and nothing is logged. */
 export class NotOver extends Error {}
