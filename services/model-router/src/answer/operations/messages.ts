@@ -71,22 +71,59 @@ function toMessageUsage(usage: ShownUsage | undefined, terms: AnswerTerms) {
   };
 }
 
+/** A part of an answer, which is written into a block of its kind. */
+type Part = { type: 'thinking' | 'text'; text: string } | { type: 'tool_use'; call: CallPart; text: string };
+type CallPart = Pick<NonNullable<ChatDelta['tool_calls']>[number], 'index' | 'id' | 'function'>;
+
 /** A block that is being written. */
 interface OpenBlock {
   index: number;
-  type: 'thinking' | 'text' | 'tool_use';
+  type: Part['type'];
+  /** Of a call: its number, and how far its arguments are. */
+  call?: { index: number; input: InputEnd };
 }
 
+/** Follows the arguments of a call, which are a JSON object, to their end. */
+class InputEnd {
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  /** Whether the object has ended. Changed here alone. */
+  isWhole = false;
+
+  push(text: string): void {
+    for (const character of text) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (this.#isInString && character === '\\') this.#isEscaped = true;
+      else if (character === '"') this.#isInString = !this.#isInString;
+      else if (!this.#isInString && (character === '{' || character === '[')) this.#depth += 1;
+      else if (!this.#isInString && (character === '}' || character === ']')) {
+        this.#depth -= 1;
+        this.isWhole = this.#depth === 0;
+      }
+    }
+  }
+}
+
+/** Most text that waits for the end of a call. It is more than any model writes. */
+const MAX_WAITING_LENGTH = 16 * 1_048_576;
+
 /**
- * Writes a message's events: it begins, each block with its pieces, why it ended and what it used. A text ends where something else
- * begins. Calls end with the message, as engines may write them, and text between, in turns.
+ * Writes a message's events: it begins, each block with its pieces, why it ended and what it used. Blocks follow each other, as clients
+ * take the latest one for the one that is written. Where an engine writes calls in turns, all that follows a call waits for the end of
+ * its arguments.
  */
 class MessageEncoder implements StreamEncoder<ChatDelta> {
   readonly #terms: AnswerTerms;
   #hasBegun = false;
   #count = 0;
-  #text: OpenBlock | undefined;
-  readonly #calls = new Map<number, OpenBlock>();
+  #open: OpenBlock | undefined;
+  /** The places of calls that have ended. */
+  readonly #ended = new Map<number, number>();
+  /** Parts that follow the call that is open. */
+  #waiting: Part[] = [];
+  readonly #waitingCalls = new Map<number, Part>();
+  #waitingLength = 0;
 
   constructor(terms: AnswerTerms) {
     this.#terms = terms;
@@ -94,28 +131,29 @@ class MessageEncoder implements StreamEncoder<ChatDelta> {
 
   write(_identity: AnswerIdentity, delta: ChatDelta, counted: ShownUsage | undefined): string {
     let events = this.#begin(counted);
-    if (delta.reasoning) events += this.#writeText('thinking', delta.reasoning);
-    for (const text of [delta.content, delta.refusal]) if (text) events += this.#writeText('text', text);
-    for (const call of delta.tool_calls ?? []) events += this.#writeCall(call);
+    if (delta.reasoning) events += this.#writePart({ type: 'thinking', text: delta.reasoning });
+    for (const text of [delta.content, delta.refusal]) if (text) events += this.#writePart({ type: 'text', text });
+    for (const call of delta.tool_calls ?? [])
+      events += this.#writePart({ type: 'tool_use', call, text: call.function?.arguments ?? '' });
     return events;
   }
 
   /** A text goes on in the block that is open. */
   framePlain(_identity: AnswerIdentity, field: PlainField): PlainFrame | undefined {
     const type = field === 'reasoning' ? 'thinking' : 'text';
-    const block = this.#text?.type === type ? this.#text : undefined;
-    return block && { parts: event('content_block_delta', toTextDelta(block, MARK)).split(MARK) };
+    const block = this.#open?.type === type ? this.#open : undefined;
+    return block && { parts: event('content_block_delta', toDelta(block, MARK)).split(MARK) };
   }
 
   finish(_identity: AnswerIdentity, { usage, ...end }: StreamFinish): string {
-    const before = `${this.#begin(usage)}${this.#close()}`;
+    const before = `${this.#begin(usage)}${this.#writeWaiting(true)}${this.#close()}`;
     const delta = event('message_delta', { delta: toStop(end), usage: toMessageUsage(usage, this.#terms) });
     return `${before}${delta}${event('message_stop', {})}`;
   }
 
   fail(error: WireError): string {
     const { type, ...body } = toMessagesError(error, undefined);
-    return event(type, body);
+    return `${this.#writeWaiting(true)}${event(type, body)}`;
   }
 
   #begin(counted: ShownUsage | undefined): string {
@@ -126,65 +164,98 @@ class MessageEncoder implements StreamEncoder<ChatDelta> {
     return event('message_start', { message });
   }
 
-  #writeText(type: 'thinking' | 'text', text: string): string {
-    let block = this.#text;
-    let events = '';
-    if (block?.type !== type) {
-      events = this.#closeText();
-      block = this.#openBlock(type);
-      this.#text = block;
-      const empty = type === 'thinking' ? { type, thinking: '', signature: '' } : { type, text: '' };
-      events += event('content_block_start', { index: block.index, content_block: empty });
+  #writePart(part: Part): string {
+    const open = this.#open;
+    if (open && isOf(part, open)) {
+      const events = this.#writeInto(open, part.text);
+      return open.call?.input.isWhole && this.#waiting.length > 0 ? events + this.#writeWaiting() : events;
     }
-    return `${events}${event('content_block_delta', toTextDelta(block, text))}`;
-  }
-
-  #writeCall({ index, id, function: called }: NonNullable<ChatDelta['tool_calls']>[number]): string {
-    let block = this.#calls.get(index);
-    let events = '';
-    if (!block) {
-      events = this.#closeText();
-      block = this.#openBlock('tool_use');
-      this.#calls.set(index, block);
-      const opened = { type: 'tool_use', id, name: called?.name, input: {} };
-      events += event('content_block_start', { index: block.index, content_block: opened });
+    const ended = part.type === 'tool_use' ? this.#ended.get(part.call.index) : undefined;
+    // A model that writes on behind the end of an object: clients put pieces together by their place.
+    if (ended !== undefined) return this.#writeInto({ index: ended, type: 'tool_use' }, part.text);
+    if (open?.call && !open.call.input.isWhole) {
+      this.#hold(part);
+      return '';
     }
-    const text = called?.arguments ?? '';
-    if (text === '') return events;
-    const delta = { type: 'input_json_delta', partial_json: text };
-    return `${events}${event('content_block_delta', { index: block.index, delta })}`;
+    return this.#openBlock(part);
   }
 
-  #openBlock(type: OpenBlock['type']): OpenBlock {
-    const block = { index: this.#count, type };
-    this.#count += 1;
-    return block;
+  /** Keeps a part that follows the call that is open; pieces of one call together. */
+  #hold(part: Part): void {
+    this.#waitingLength += part.text.length;
+    if (this.#waitingLength > MAX_WAITING_LENGTH) throw new Error('an answer is longer than any model writes');
+    const latest = this.#waiting.at(-1);
+    const known = part.type === 'tool_use' ? this.#waitingCalls.get(part.call.index) : latest;
+    if (known?.type === part.type) {
+      known.text += part.text;
+      return;
+    }
+    this.#waiting.push(part);
+    if (part.type === 'tool_use') this.#waitingCalls.set(part.call.index, part);
   }
 
-  /** Ends all blocks that are open. */
-  #close(): string {
-    const calls = this.#calls.values().map(({ index }) => event('content_block_stop', { index }));
-    const events = `${this.#closeText()}${[...calls].join('')}`;
-    this.#calls.clear();
+  /** Writes what waits, up to and with a call whose arguments have not ended. At the end of an answer, all of it. */
+  #writeWaiting(isEnd = false): string {
+    const waiting = this.#waiting;
+    let events = '';
+    let count = 0;
+    for (const part of waiting) {
+      events += this.#openBlock(part);
+      count += 1;
+      if (part.type === 'tool_use') this.#waitingCalls.delete(part.call.index);
+      this.#waitingLength -= part.text.length;
+      if (!isEnd && this.#open?.call && !this.#open.call.input.isWhole) break;
+    }
+    this.#waiting = waiting.slice(count);
     return events;
   }
 
-  #closeText(): string {
-    if (!this.#text) return '';
-    const { index, type } = this.#text;
-    this.#text = undefined;
+  #openBlock(part: Part): string {
+    const before = this.#close();
+    const block: OpenBlock = { index: this.#count, type: part.type };
+    this.#count += 1;
+    if (part.type === 'tool_use') block.call = { index: part.call.index, input: new InputEnd() };
+    this.#open = block;
+    const started = event('content_block_start', { index: block.index, content_block: toEmptyBlock(part) });
+    return `${before}${started}${this.#writeInto(block, part.text)}`;
+  }
+
+  #writeInto(block: OpenBlock, text: string): string {
+    block.call?.input.push(text);
+    return text === '' ? '' : event('content_block_delta', toDelta(block, text));
+  }
+
+  /** Ends the block that is open. */
+  #close(): string {
+    if (!this.#open) return '';
+    const { index, type, call } = this.#open;
+    this.#open = undefined;
+    if (call) this.#ended.set(call.index, index);
     const signed = { index, delta: { type: 'signature_delta', signature: SIGNATURE } };
     return `${type === 'thinking' ? event('content_block_delta', signed) : ''}${event('content_block_stop', { index })}`;
   }
 }
 
+/** Whether a part goes on in a block. */
+const isOf = (part: Part, { type, call }: OpenBlock): boolean =>
+  type === part.type && (part.type !== 'tool_use' || call?.index === part.call.index);
+
+function toEmptyBlock(part: Part): object {
+  const { type } = part;
+  if (type === 'tool_use') return { type, id: part.call.id, name: part.call.function?.name, input: {} };
+  return type === 'thinking' ? { type, thinking: '', signature: '' } : { type, text: '' };
+}
+
 /** Stands for the text where a frame is made. */
 const MARK = 'TEXT'.repeat(80);
 
-const toTextDelta = ({ index, type }: OpenBlock, text: string) => ({
-  index,
-  delta: type === 'thinking' ? { type: 'thinking_delta', thinking: text } : { type: 'text_delta', text },
-});
+function toDelta({ index, type }: OpenBlock, text: string): object {
+  if (type === 'tool_use') return { index, delta: { type: 'input_json_delta', partial_json: text } };
+  return {
+    index,
+    delta: type === 'thinking' ? { type: 'thinking_delta', thinking: text } : { type: 'text_delta', text },
+  };
+}
 
 const event = (type: string, fields: object): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
