@@ -2,6 +2,7 @@
 export const apiRows = {
   'apis.one-price':
     'one conversation by three APIs has the same tokens, the same charge and the same answer of the engine',
+  'apis.one-request': 'one conversation with a call of a tool by three APIs is one request of the engine, and one row',
   'apis.streams': 'each API streams the same text, in events of its own, to an end of its own',
   'apis.cut': 'an answer that is not streamed is cut at 2,048 tokens, and each API says so in its own words',
   'apis.messages-length': 'max_tokens of the Messages API may be more than the model can, and is lowered',
