@@ -8,6 +8,14 @@ import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import type { RequestOperation } from './engine-models/engineModels.ts';
 import {
+  DEEP_ITEMS,
+  goodItems,
+  type HostileItem,
+  listHostileItems,
+  REFUSED_ITEMS,
+  SERVED_ITEMS,
+} from './hostileItems.ts';
+import {
   EMBEDDING_MODEL,
   FAMILIES,
   goodBodies,
@@ -27,6 +35,8 @@ const IN_FLIGHT = 16;
 /** Enough for all there are, on a busy machine. */
 const TIMEOUT_MS = given === 'all' ? 3_600_000 : 60_000 + WANTED * 40;
 const NO_LIMIT = 1_000_000_000;
+/** Bodies of the other APIs, as a part of those of chat. */
+const ITEMS_SHARE = 0.4;
 
 const PATHS: Record<RequestOperation, string> = {
   chat: '/chat/completions',
@@ -75,9 +85,12 @@ interface Outcome {
 }
 
 /** Sends a body until it is answered for what it is: a key that was refused too often waits, as does a call without room. */
-async function send(account: Account, { operation, write }: HostileBody): Promise<Outcome> {
+const send = (account: Account, { operation, write }: HostileBody): Promise<Outcome> =>
+  sendText(account, PATHS[operation], write());
+
+async function sendText(account: Account, path: string, text: string): Promise<Outcome> {
   for (;;) {
-    const answer = await account.post(PATHS[operation], write());
+    const answer = await account.post(path, text);
     const body = await answer.text();
     if (answer.status !== 429 && answer.status !== 503)
       return { status: answer.status, param: answer.status === 400 ? JSON.parse(body).error.param : undefined };
@@ -85,8 +98,16 @@ async function send(account: Account, { operation, write }: HostileBody): Promis
   }
 }
 
+const sendItem = (account: Account, { path, write }: HostileItem): Promise<Outcome> => sendText(account, path, write());
+
 /** Sends bodies from several keys at once, each key one by one, and gives what became of each. */
-async function sendAll(bodies: HostileBody[], from: Account[]): Promise<Outcome[]> {
+const sendAll = (bodies: HostileBody[], from: Account[]): Promise<Outcome[]> => sendEach(bodies, from, send);
+
+async function sendEach<Body>(
+  bodies: readonly Body[],
+  from: Account[],
+  sendOne: (account: Account, body: Body) => Promise<Outcome>,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   let next = 0;
   await Promise.all(
@@ -95,7 +116,7 @@ async function sendAll(bodies: HostileBody[], from: Account[]): Promise<Outcome[
         const index = next;
         next += 1;
         const body = bodies[index];
-        if (body) outcomes[index] = await send(account, body);
+        if (body !== undefined) outcomes[index] = await sendOne(account, body);
       }
     }),
   );
@@ -186,6 +207,63 @@ describe('hostile bodies', () => {
     expect(asked.length).toBeGreaterThan(0);
     expect(asked.map(({ text }) => findIntrusions(text, 'tokenize')).filter((found) => found.length > 0)).toEqual([]);
   }, 120_000);
+});
+
+/** Asserts that what reached the engine can be read as what was checked and as nothing else. */
+function expectNoIntrusion(): void {
+  const found = engine.takeAll().flatMap(({ path, text }) => findIntrusions(text, OPERATION_OF[path] ?? 'chat'));
+  expect(found.slice(0, 20)).toEqual([]);
+}
+
+describe('hostile items and blocks of the other APIs', () => {
+  const first = () => accounts[0] as Account;
+
+  it.each(REFUSED_ITEMS)('are 400 with their place: %s, by %s', async (_, path, body, param) => {
+    engine.takeAll();
+    const outcome = await sendText(first(), path, JSON.stringify(body));
+    expect(outcome).toEqual({ status: 400, param: expect.stringMatching(param) });
+    expect(engine.takeAll()).toEqual([]);
+  });
+
+  it.each(DEEP_ITEMS)('are 400 where they are too deep: %s, by %s', async (_, path, text) => {
+    engine.takeAll();
+    expect(await sendText(first(), path, text)).toMatchObject({ status: 400 });
+    expect(engine.takeAll()).toEqual([]);
+  });
+
+  it.each(SERVED_ITEMS)('are words to engines, and nothing else: %s, by %s', async (_, path, body) => {
+    engine.takeAll();
+    expect(await sendText(first(), path, JSON.stringify(body))).toMatchObject({ status: 200 });
+    expectNoIntrusion();
+  });
+
+  it('are made of bodies that are served', async () => {
+    engine.takeAll();
+    const outcomes = await sendEach(goodItems(), accounts, sendItem);
+    expect(outcomes.filter(({ status }) => status !== 200)).toEqual([]);
+    expectNoIntrusion();
+  });
+
+  it(
+    'reach no engine readable as something else: each is 400 with its place, or becomes a chat',
+    async () => {
+      const all = [...listHostileItems()];
+      const { share } = createRandom(Number(seed));
+      const items = all.filter(() => share() < (WANTED * ITEMS_SHARE) / all.length);
+      engine.takeAll();
+      const outcomes = await sendEach(items, accounts, sendItem);
+
+      expectNoIntrusion();
+      const odd = items.flatMap(({ path, about, write }, index) => {
+        const { status, param } = outcomes[index] ?? { status: 0, param: undefined };
+        const isRefusal = (status === 400 && typeof param === 'string') || (status === 404 && about.includes('model'));
+        return status === 200 || isRefusal ? [] : [{ status, param, path, about, text: write() }];
+      });
+      expect(odd.slice(0, 20)).toEqual([]);
+      expect(outcomes.filter(({ status }) => status === 200).length).toBeGreaterThan(items.length / 10);
+    },
+    TIMEOUT_MS,
+  );
 });
 
 /** JSON has no negative zero as it is written here. */

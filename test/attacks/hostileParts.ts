@@ -35,7 +35,7 @@ export const PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
 
 /** Values that some reader of a key would follow, open, unpack or look up. */
-const VALUES: unknown[] = [
+export const VALUES: unknown[] = [
   ADDRESS,
   'file:///etc/passwd',
   'data:video/mp4;base64,AAAA',
@@ -71,7 +71,7 @@ const user = { role: 'user', content: 'hi' };
 const aChat = (messages: object[], fields: object = {}) => ({ model: TEXT_MODEL, messages, max_tokens: 2, ...fields });
 const withImage = { ...aChat([{ role: 'user', content: [text, image] }]), model: VISION_MODEL };
 
-type Path = readonly (string | number)[];
+export type Path = readonly (string | number)[];
 
 /** A good body, and an object within it. */
 interface Target {
@@ -146,7 +146,7 @@ const TARGETS: Target[] = [
 ];
 
 /** Every key that some engine reads below a request's body. */
-const VOCABULARY = [
+export const VOCABULARY = [
   ...new Set(
     engines.flatMap((engine) => {
       const roots = new Set(Object.values(engine.operations).flat());
@@ -390,7 +390,7 @@ function changed(
   };
 }
 
-function changeAt(tree: JsonTree, path: Path, change: (tree: JsonTree) => JsonTree): JsonTree {
+export function changeAt(tree: JsonTree, path: Path, change: (tree: JsonTree) => JsonTree): JsonTree {
   const [step, ...rest] = path;
   if (step === undefined) return change(tree);
   if (tree.kind === 'list')
@@ -405,12 +405,12 @@ function changeAt(tree: JsonTree, path: Path, change: (tree: JsonTree) => JsonTr
   return { kind: 'object', members };
 }
 
-function withMember(tree: JsonTree, member: { key: string; value: JsonTree }, atEnd = true): JsonTree {
+export function withMember(tree: JsonTree, member: { key: string; value: JsonTree }, atEnd = true): JsonTree {
   if (tree.kind !== 'object') return textNode(`{${member.key}:${writeTree(member.value)}}`);
   return { kind: 'object', members: atEnd ? [...tree.members, member] : [member, ...tree.members] };
 }
 
-const withoutMember = (tree: JsonTree, key: string): JsonTree =>
+export const withoutMember = (tree: JsonTree, key: string): JsonTree =>
   tree.kind === 'object'
     ? { kind: 'object', members: tree.members.filter((member) => JSON.parse(member.key) !== key) }
     : tree;

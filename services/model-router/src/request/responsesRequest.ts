@@ -6,6 +6,7 @@ import {
 } from '@turnpike/public-api/responsesRequest';
 import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { ANY_PLACE, type KeptPath } from '@turnpike/request-reading/body/scanJson';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { CHAT } from './chatRequest.ts';
 import type { InferenceRequest, Operation, ResponsesEcho } from './inferenceRequest.ts';
@@ -31,8 +32,8 @@ const readFields = createFieldReader(responsesRequestSchema);
 /** Turns a body of the Responses API into a chat. Throws `invalid_request`, and what a chat throws. */
 async function parseResponsesRequest(body: JsonBody): Promise<InferenceRequest> {
   const request = readFields({ ...body.value, input: withTypes(body.value.input) });
+  const namespaced = readNames(request);
   const chat = await parseAsChat(toChat(request), knownBytesOf(body), RESPONSES_NAMES);
-  const namespaced: ResponsesEcho['namespaced'] = new Map(namesOf(request));
   return { ...chat, operation: RESPONSES, echo: { fields: toRepeated(request), namespaced } };
 }
 
@@ -55,11 +56,24 @@ function withTypes(input: unknown): unknown {
 const flatNameOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined ? name : `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}`;
 
-function* namesOf({ tools = [] }: ResponsesRequest): Generator<[string, { namespace: string; name: string }]> {
-  for (const tool of tools) {
+/**
+ * Returns the functions of namespaces by the name that engines know them by. Throws `invalid_request` where that is the name of another
+ * function, because an answer could not say which of them is called. */
+function readNames({ tools = [] }: ResponsesRequest): ResponsesEcho['namespaced'] {
+  const flat = new Set(tools.map((tool) => (tool.type === 'function' ? tool.name : undefined)));
+  const namespaced = new Map<string, { namespace: string; name: string }>();
+  for (const [index, tool] of tools.entries()) {
     if (tool.type !== 'namespace') continue;
-    for (const { name } of tool.tools) yield [flatNameOf(tool.name, name), { namespace: tool.name, name }];
+    for (const [place, { name }] of tool.tools.entries()) {
+      const known = flatNameOf(tool.name, name);
+      if (flat.has(known) || namespaced.has(known)) {
+        const param = `tools[${index}].tools[${place}].name`;
+        throw invalidRequest(param, `${param} is with its namespace the name of another function`);
+      }
+      namespaced.set(known, { namespace: tool.name, name });
+    }
   }
+  return namespaced;
 }
 
 function toChat(request: ResponsesRequest): object {
