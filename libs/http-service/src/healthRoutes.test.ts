@@ -4,14 +4,15 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createHttpApp } from './createHttpApp.ts';
-import { createHealthRoutes } from './healthRoutes.ts';
+import { createHealthRoutes, type ReadinessChecks, type Warning } from './healthRoutes.ts';
 import { listen } from './listen.ts';
 
 const there = { disk: true, redis: true, postgres: true };
 let balances: true | string = true;
+let warnings: Warning[] = [];
 let server: Server;
 beforeAll(async () => {
-  const routes = createHealthRoutes({
+  const checks: ReadinessChecks = {
     disk: () => there.disk,
     redis: async () => there.redis,
     balances: () => balances,
@@ -19,7 +20,8 @@ beforeAll(async () => {
       if (!there.postgres) throw new Error('connect ECONNREFUSED 10.0.0.1:5432');
       return true;
     },
-  });
+  };
+  const routes = createHealthRoutes(checks, () => warnings);
   const log = createLogger({ service: 'test', level: 'silent' });
   server = await listen(createHttpApp({ log, telemetry: noTelemetry, routes, toWireError: () => undefined }), {
     host: '127.0.0.1',
@@ -52,4 +54,14 @@ it('says why something is missing where its check has words for that', async () 
   });
   balances = true;
   expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
+});
+
+it('names what wants a look, ready or not', async () => {
+  warnings = [{ kind: 'file_refused', subject: 'NAMES_FILE', text: 'NAMES_FILE names.json is refused' }];
+  const named = { warnings: ['NAMES_FILE names.json is refused'] };
+  expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready', ...named } });
+  there.redis = false;
+  expect(await ask('/ready')).toEqual({ status: 503, body: { status: 'not ready', missing: ['redis'], ...named } });
+  Object.assign(there, { redis: true });
+  warnings = [];
 });

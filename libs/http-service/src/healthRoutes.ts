@@ -7,11 +7,27 @@ type Readiness = boolean | string;
 /** Readiness checks: each says whether something is there without which no call can be served. One that throws means no. */
 export type ReadinessChecks = Record<string, () => Readiness | Promise<Readiness>>;
 
+/** A thing that an operator has to look at, though calls are served. */
+export interface Warning {
+  kind: WarningKind;
+  /** The file's setting, the routing target or the catalog model. A label of a metric, so never the words of a client. */
+  subject: string;
+  /** Describes to operators what is wrong, since when, and what holds meanwhile. */
+  text: string;
+}
+
+/**
+ * `file_refused`: a file that is read again on change cannot be used, and the last good one is in force. `target_not_listed`: the
+ * engines of a routing target cannot be listed. `model_without_engine`: no engine takes calls of a model that the catalog sells.
+ * `model_without_backend`: no media backend takes work for a model.
+ */
+type WarningKind = 'file_refused' | 'target_not_listed' | 'model_without_engine' | 'model_without_backend';
+
 /**
  * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise, with what is
- * missing, and from the moment it is told to stop. For the internal listener only.
+ * missing, and from the moment it is told to stop. Either names the warnings there are. For the internal listener only.
  */
-export function createHealthRoutes(checks: ReadinessChecks): Route[] {
+export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => Warning[] = () => []): Route[] {
   return [
     { method: 'get', path: '/health', guard: openGuard, handler: (_req, res) => void res.json({ status: 'ok' }) },
     {
@@ -21,8 +37,10 @@ export function createHealthRoutes(checks: ReadinessChecks): Route[] {
       handler: async (_req, res) => {
         if (isEnding(res)) return void res.status(503).json({ status: 'ending' });
         const missing = await findMissing(checks);
-        if (missing.length === 0) res.json({ status: 'ready' });
-        else res.status(503).json({ status: 'not ready', missing });
+        const warnings = listWarnings().map(({ text }) => text);
+        const more = warnings.length > 0 ? { warnings } : {};
+        if (missing.length === 0) res.json({ status: 'ready', ...more });
+        else res.status(503).json({ status: 'not ready', missing, ...more });
       },
     },
   ];

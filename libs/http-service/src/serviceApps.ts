@@ -4,7 +4,7 @@ import type { WireError } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createHttpApp, type HttpAppOptions, type Route } from './createHttpApp.ts';
 import { openGuard } from './guard.ts';
-import { createHealthRoutes, type ReadinessChecks } from './healthRoutes.ts';
+import { createHealthRoutes, type ReadinessChecks, type Warning } from './healthRoutes.ts';
 
 /** Routes, and how what their handlers throw is worded. */
 export type RouteTable = Pick<HttpAppOptions, 'routes' | 'toWireError'>;
@@ -19,6 +19,8 @@ export interface ServiceRoutes {
   console?: { listener: RequestListener; malformed: WireError; port: number };
   /** Readiness checks, by the name of what has to be there: `GET /ready` names what is missing. */
   readinessChecks: ReadinessChecks;
+  /** Lists what an operator has to look at, for `GET /ready` and `GET /metrics`. */
+  listWarnings?: () => Warning[];
 }
 
 /** The apps of a service's two listeners. */
@@ -28,11 +30,25 @@ export function createServiceApps(
 ): { publicApp: RequestListener; internalApp: RequestListener } {
   const toApp = (table: RouteTable): RequestListener => createHttpApp({ ...table, log, telemetry });
   const { routes: internalRoutes, toWireError } = routes.internal;
-  const common = [...createHealthRoutes(routes.readinessChecks), createMetricsRoute(telemetry)];
+  const { listWarnings } = routes;
+  if (listWarnings) observeWarnings(listWarnings, telemetry);
+  const common = [...createHealthRoutes(routes.readinessChecks, listWarnings), createMetricsRoute(telemetry)];
   return {
     publicApp: typeof routes.public === 'function' ? routes.public : toApp(routes.public),
     internalApp: toApp({ routes: [...common, ...internalRoutes], toWireError }),
   };
+}
+
+/** Measures each warning as 1 while it is there. */
+function observeWarnings(listWarnings: () => Warning[], { meter }: Pick<Telemetry, 'meter'>): void {
+  meter
+    .createObservableGauge('turnpike_warnings', {
+      description:
+        'Things that an operator has to look at while calls are served, by kind and subject: 1 while it is so.',
+    })
+    .addCallback((result) => {
+      for (const { kind, subject } of listWarnings()) result.observe(1, { kind, subject });
+    });
 }
 
 /**

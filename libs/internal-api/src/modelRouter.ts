@@ -94,7 +94,12 @@ export const modelRouterApi = defineApi('model-router', {
     method: 'GET',
     path: '/internal/engines',
     promise: 'as this router sees them; what is not known is null',
-    answer: z.object({ engines: z.array(engineSchema), retries_left: z.number() }),
+    answer: z.object({
+      engines: z.array(engineSchema),
+      retries_left: z.number(),
+      /** Routing targets whose engines cannot be listed. A router of the version before does not say. */
+      targets_not_listed: z.array(z.object({ id: z.string(), reason: z.string(), since: z.string() })).default([]),
+    }),
   },
   drainEngine: {
     ...drained,

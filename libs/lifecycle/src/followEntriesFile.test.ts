@@ -58,12 +58,17 @@ it('keeps the last good entries when the file goes bad or away, and says so once
   const [fields, line] = logged.mock.calls[0] ?? [];
   expect(String(Object(fields).err)).toContain(`NAMES_FILE ${file} cannot be used: names.0: `);
   expect(line).toBe('NAMES_FILE cannot be used: the last good one stays in force');
+  expect(followed?.fault()).toEqual({
+    reason: expect.stringMatching(/^NAMES_FILE .+ cannot be used: names\.0: .+ \(line 1\)$/),
+    since: expect.any(Date),
+  });
   await rm(file);
   await until('the missing file to be logged', () => logged.mock.calls.length === 2);
   expect([followed?.entries(), changes]).toEqual([['a'], 0]);
+  expect(followed?.fault()?.reason).toContain('cannot be read');
   write('c');
   await until('the mended file to be read', () => changes === 1);
-  expect(followed?.entries()).toEqual(['c']);
+  expect([followed?.entries(), followed?.fault()]).toEqual([['c'], undefined]);
   expect(logged).toHaveBeenCalledTimes(2);
 });
 
@@ -74,7 +79,7 @@ it('does not begin without a file', () => {
 it.each([
   ['no JSON', '{\n"names": [,]}', /"names": \[,/],
   ['no list', '{}', /^\S+ \S+ cannot be used: names: /],
-  ['two mistakes', '{"names": [7, 8]}', /: names\.0: .*; names\.1: /],
+  ['two mistakes', '{"names": [7, 8]}', /: names\.0: .* \(line 1\); names\.1: /],
   ['a mistake of the whole', '{"names": [], "more": 1}', /: the file: .*more/],
 ])('does not begin with %s, and says why in one line', (_case, text, reason) => {
   put(text);

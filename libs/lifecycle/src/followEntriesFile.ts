@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { repeat } from './repeat.ts';
 
@@ -16,8 +17,17 @@ export interface EntriesFileOptions<Entry> {
   log: Logger;
 }
 
+/** Why a file cannot be used while its last good content stays in force. */
+export interface FileFault {
+  /** The setting and the path of the file, and the mistakes in it. */
+  reason: string;
+  since: Date;
+}
+
 export interface EntriesFile<Entry> {
   entries(): readonly Entry[];
+  /** Undefined while the entries are those of the file as it is. */
+  fault(): FileFault | undefined;
   close(): Promise<void>;
 }
 
@@ -32,6 +42,9 @@ export function followEntriesFile<Entry>(
 ): EntriesFile<Entry> {
   let text = readNow();
   let entries = parse(text);
+  /** Mistakes in the file. They stay while the file cannot be read. */
+  let mistakes: FileFault | undefined;
+  let unreadable: FileFault | undefined;
 
   function readNow(): string {
     try {
@@ -45,7 +58,7 @@ export function followEntriesFile<Entry>(
     try {
       return schema.parse(JSON.parse(latest));
     } catch (error) {
-      throw new Error(`${setting} ${file} cannot be used: ${toReason(error)}`, { cause: error });
+      throw new Error(`${setting} ${file} cannot be used: ${toReason(error, latest)}`, { cause: error });
     }
   }
 
@@ -54,8 +67,10 @@ export function followEntriesFile<Entry>(
     text = latest;
     try {
       entries = parse(latest);
+      mistakes = undefined;
       log.info({ file, entries: entries.length }, `${setting} read again`);
     } catch (error) {
+      mistakes = toFault(error);
       log.error({ err: error, file }, `${setting} cannot be used: the last good one stays in force`);
       return;
     }
@@ -64,7 +79,11 @@ export function followEntriesFile<Entry>(
 
   const looking = repeat(
     async (signal) => {
-      const latest = await readFile(file, 'utf8');
+      const latest = await readFile(file, 'utf8').catch((error: unknown) => {
+        unreadable ??= toFault(new Error(`${setting} ${file} cannot be read: ${String(error)}`));
+        throw error;
+      });
+      unreadable = undefined;
       if (!signal.aborted) take(latest);
     },
     {
@@ -75,12 +94,31 @@ export function followEntriesFile<Entry>(
       level: 'error',
     },
   );
-  return { entries: () => entries, close: looking.close };
+  return { entries: () => entries, fault: () => unreadable ?? mistakes, close: looking.close };
 }
 
-/** Returns the place and the reason of an error in one line. */
-function toReason(error: unknown): string {
+const toFault = (error: unknown): FileFault => ({
+  reason: error instanceof Error ? error.message : String(error),
+  since: new Date(),
+});
+
+/** Returns the places and the reasons of an error in one line. */
+function toReason(error: unknown, text: string): string {
   if (error instanceof z.ZodError)
-    return error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`).join('; ');
+    return error.issues
+      .map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}${toLineWords(text, path)}`)
+      .join('; ');
   return error instanceof Error ? error.message.replace(/\s+/g, ' ') : String(error);
+}
+
+/** Returns ` (line 3)` for a place in a JSON text. Empty for the file as a whole. */
+function toLineWords(text: string, path: PropertyKey[]): string {
+  const lineCounter = new LineCounter();
+  // JSON is YAML, and this parser keeps the places of its values.
+  const document = parseDocument(text, { lineCounter });
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return ` (line ${lineCounter.linePos(node.range[0]).line})`;
+  }
+  return '';
 }

@@ -3,6 +3,7 @@ import { modelsConsoleApi } from '@turnpike/console-api/consoleApi';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
+import type { Warning } from '@turnpike/http-service/healthRoutes';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
@@ -36,7 +37,18 @@ export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   internal: listInternalRoutes(dependencies),
   // The service listens only after it has a catalog.
   readinessChecks: {},
+  listWarnings: () => listCatalogWarnings(dependencies.catalog),
 });
+
+function listCatalogWarnings(catalog: Pick<CatalogInForce, 'current' | 'fault'>): Warning[] {
+  const fault = catalog.fault();
+  if (!fault) return [];
+  const [first = '', ...others] = fault.mistakes;
+  const more = others.length > 0 ? `, and ${others.length} more` : '';
+  const since = fault.since.toISOString();
+  const text = `the catalog file is refused: ${first}${more}; since ${since} version ${catalog.current().version} stays in force`;
+  return [{ kind: 'file_refused', subject: 'CATALOG_FILE', text }];
+}
 
 /** The routes that clients reach through the edge. */
 function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): RouteTable {

@@ -13,7 +13,12 @@ import { silentLog } from './openTestCatalog.ts';
 import { fleet, internalHeadersFor } from './startNeighbours.ts';
 
 const snapshot = { version: 7, region: 'us' as const, models: [] };
-const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
+const catalog = {
+  current: () => snapshot,
+  fault: () => undefined,
+  refresh: async () => snapshot,
+  close: async () => {},
+};
 
 let server: Server;
 let switched: string[];

@@ -25,7 +25,7 @@ export async function startConsoleRoutes(tokenKeys: PublicKey[]): Promise<Catalo
       log: aSilentLogger(),
       internalGuard: createInternalGuard({ audience: 'us/catalog', keys: tokenKeys }),
       tokenKeys,
-      catalog: { current: () => snapshot, refresh: async () => snapshot, close },
+      catalog: { current: () => snapshot, fault: () => undefined, refresh: async () => snapshot, close },
       live: { current: () => live, close },
       findVersion: async () => snapshot,
       switchModel: () => Promise.reject(new Error('a catalog set by hand has no switches')),

@@ -55,7 +55,12 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     cacheTtlMs = 1,
   } = options;
   let snapshot = { version: 1, region: 'us' as const, models: options.models };
-  const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
+  const catalog = {
+    current: () => snapshot,
+    fault: () => undefined,
+    refresh: async () => snapshot,
+    close: async () => {},
+  };
   const findVersion = async (version: number) => (version === snapshot.version ? snapshot : undefined);
   const switchModel: SwitchModel = () => Promise.reject(new Error('a catalog set by hand has no switches'));
   const { publicKeys: keys } = fleet;

@@ -16,6 +16,7 @@ import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { RequestHandler } from 'express';
 import { createToWireError } from './api/mediaError.ts';
+import { listBackendWarnings } from './backends/listBackendWarnings.ts';
 import type { Money } from './money/openMoney.ts';
 import { weighList } from './request/readQuery.ts';
 import { createConsoleHandlers } from './routes/consoleHandlers.ts';
@@ -106,5 +107,6 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       'balances in Redis': () => money.isOpen() || money.describeLack(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },
+    listWarnings: () => listBackendWarnings(routed.backends),
   };
 }

@@ -6,6 +6,7 @@ import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import { OPERATIONS } from './answer/operations/operations.ts';
 import { createToWireError } from './api/inferenceError.ts';
+import { listFleetWarnings } from './engines/listFleetWarnings.ts';
 import type { Money } from './money/openMoney.ts';
 import type { OpenFleet } from './placement/openFleet.ts';
 import { COUNTED_MESSAGES } from './request/messagesRequest.ts';
@@ -60,5 +61,6 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       'balances in Redis': () => money.isOpen() || money.describeLack(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },
+    listWarnings: () => listFleetWarnings({ engines: fleet.engines, catalog }),
   };
 }

@@ -12,6 +12,8 @@ export const anEngineRegistry = (
   fitWindow: (model) => model,
   list: () => [],
   report: () => {},
+  listTargetFaults: () => [],
+  fileFault: () => undefined,
   retries: new RetryBudget(() => performance.now()),
   close: async () => {},
   ...fields,

@@ -77,8 +77,13 @@ it('keeps the last good version while a change is broken, says every mistake, an
     }),
   ]);
 
+  expect(catalog.fault()?.mistakes).toHaveLength(1);
+  // The last line is the refusal: nothing came into force after it.
+  expect(testLog.notices()).toEqual(['catalog version in force']);
+
   await opened.put(better);
   await until('version 2 to be in force', () => catalog.current().version === 2);
+  expect(catalog.fault()).toBeUndefined();
 });
 
 it('keeps the last good version while the file is away, and looks again once it is back', async () => {

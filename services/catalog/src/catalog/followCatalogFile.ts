@@ -10,8 +10,17 @@ import { CatalogFileError, readCatalogFile } from './readCatalogFile.ts';
 
 const LOOK_MS = 1_000;
 
+/** Why the catalog file cannot be used while the last good version stays in force. */
+export interface CatalogFault {
+  /** Each mistake with the file, its line and the reason. */
+  mistakes: string[];
+  since: Date;
+}
+
 export interface CatalogInForce {
   current(): CatalogSnapshot;
+  /** Undefined while the file is in force. */
+  fault(): CatalogFault | undefined;
   /** Looks at once instead of within a second, and resolves with what is in force then. Rejects without a database. */
   refresh(): Promise<CatalogSnapshot>;
   /** Looks no more; resolves when a look in progress has ended. */
@@ -37,6 +46,7 @@ export async function followCatalogFile({
   // Taken before the file is read, so that a change in between is seen at the next look.
   let seenFile = await changeMarkOf(path);
   let seenDisabled = await findDisabledModels(db);
+  let fault: CatalogFault | undefined;
   let { fileModels, catalog } = await start();
 
   async function start(): Promise<{ fileModels: CatalogModel[]; catalog: CatalogSnapshot }> {
@@ -59,6 +69,7 @@ export async function followCatalogFile({
   }
 
   function refuse({ mistakes }: CatalogFileError, { version }: CatalogSnapshot): void {
+    fault = { mistakes, since: fault?.since ?? new Date() };
     log.error({ mistakes, version }, 'catalog file is refused; the last good version stays in force');
   }
 
@@ -66,15 +77,22 @@ export async function followCatalogFile({
     const file = await changeMarkOf(path);
     const disabled = await findDisabledModels(db);
     if (file === seenFile && disabled.join() === seenDisabled.join()) return;
-    if (file !== seenFile) {
-      fileModels = await readCatalogFile(path, region).catch((error: unknown) => {
-        if (!(error instanceof CatalogFileError)) throw error;
-        refuse(error, catalog);
-        return fileModels;
-      });
-    }
-    catalog = await apply(fileModels);
+    const latest = file === seenFile ? fileModels : await readModels();
+    // A refused file puts nothing in force. A switch of a model does, also beside one.
+    if (latest || disabled.join() !== seenDisabled.join()) catalog = await apply(latest ?? fileModels);
+    if (latest && file !== seenFile) [fileModels, fault] = [latest, undefined];
     [seenFile, seenDisabled] = [file, disabled];
+  }
+
+  /** Reads the file. Undefined if it is refused. */
+  async function readModels(): Promise<CatalogModel[] | undefined> {
+    try {
+      return await readCatalogFile(path, region);
+    } catch (error) {
+      if (!(error instanceof CatalogFileError)) throw error;
+      refuse(error, catalog);
+      return undefined;
+    }
   }
 
   // One look at a time, or an older one could put back what a newer one has seen.
@@ -87,6 +105,7 @@ export async function followCatalogFile({
   });
   return {
     current: () => catalog,
+    fault: () => fault,
     async refresh() {
       await looking.now();
       return catalog;

@@ -1,4 +1,4 @@
-import { followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
+import { type FileFault, followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Agent } from 'undici';
 import { BackendFault, type Dialect, type EngineName, type Replica } from '../terms/backend.ts';
@@ -22,6 +22,8 @@ export interface Backends {
   list(): { replica: Replica; state: ReplicaState }[];
   /** One by its id; undefined once the file no longer lists it. */
   find(id: string): Replica | undefined;
+  /** Why the backends file cannot be used. Undefined while it is in force. */
+  fileFault(): FileFault | undefined;
   /** How a replica is spoken to. What it fails at counts for its health. */
   dialectOf(replica: Pick<Replica, 'engine'>): Dialect;
   /** Breaks off whatever is under way. */
@@ -117,6 +119,7 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
     isConfigured: (model) => backendsFile.entries().some((replica) => replica.model === model),
     list: () => backendsFile.entries().map((replica) => ({ replica, state: stateOf(replica) })),
     find: (id) => backendsFile.entries().find((replica) => replica.id === id),
+    fileFault: backendsFile.fault,
     dialectOf: ({ engine }) => dialects.get(engine) ?? {},
     async close() {
       await backendsFile.close();

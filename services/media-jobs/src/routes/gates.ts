@@ -23,7 +23,7 @@ import type { MediaRequest } from '../terms/mediaRequest.ts';
 /** Parts of the process that media calls use. */
 export interface CallDependencies {
   catalog: Pick<CatalogFollower<MediaCatalog>, 'current'>;
-  backends: Pick<Backends, 'isConfigured' | 'replicasFor' | 'list'>;
+  backends: Pick<Backends, 'isConfigured' | 'replicasFor' | 'list' | 'fileFault'>;
   replicas: ReplicaTurns;
   requests: Requests;
   media: Pick<Media, 'prepareRecording' | 'convertSpeech' | 'copyAudio'>;

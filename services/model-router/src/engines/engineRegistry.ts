@@ -1,4 +1,4 @@
-import { followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
+import { type FileFault, followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
@@ -7,7 +7,7 @@ import { isFact, type OutReason } from '../health/engineHealth.ts';
 import { findOutliers, mayLeaveOut } from '../health/outliers.ts';
 import { RetryBudget } from '../health/retryBudget.ts';
 import { engineEntriesSchema } from './discovery/engineEntries.ts';
-import { followAddresses, type ListedEngine } from './discovery/followAddresses.ts';
+import { followAddresses, type ListedEngine, type TargetFault } from './discovery/followAddresses.ts';
 import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
 import { systemNameServer } from './discovery/resolveDns.ts';
 import { Engine, servedNameOf } from './engine.ts';
@@ -39,6 +39,10 @@ export interface EngineRegistry {
   /** Every engine of the region. */
   list(): readonly Engine[];
   report(engine: Engine, news: CallNews): void;
+  /** Targets whose engines cannot be listed. */
+  listTargetFaults(): TargetFault[];
+  /** Why the engines file cannot be used. Undefined while it is in force. */
+  fileFault(): FileFault | undefined;
   /** How many calls may be tried again. */
   readonly retries: RetryBudget;
   close(): Promise<void>;
@@ -261,6 +265,8 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       }
       watch.doubt();
     },
+    listTargetFaults: addresses.listFaults,
+    fileFault: file.fault,
     retries: new RetryBudget(nowMs),
     async close() {
       const watched = Array.from(members.values(), ({ watch }) => watch.close());

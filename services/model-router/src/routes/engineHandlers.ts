@@ -14,7 +14,7 @@ import type { OperatorDrains } from '../engines/operatorDrains.ts';
 export interface EngineHandlerDependencies {
   log: Logger;
   catalog: Pick<CatalogFollower<Catalog>, 'current'>;
-  engines: Pick<EngineRegistry, 'list' | 'retries' | 'findEngines' | 'isConfigured'>;
+  engines: Pick<EngineRegistry, 'list' | 'retries' | 'findEngines' | 'isConfigured' | 'listTargetFaults'>;
   drains: Pick<OperatorDrains, 'has' | 'set'>;
 }
 
@@ -49,7 +49,10 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
         tokens_in_flight: Math.round(engine.load.tokensInFlight),
         is_slow: engine.load.isSlow,
       }));
-      return { engines: bodies, retries_left: engines.retries.left };
+      const targetsNotListed = engines
+        .listTargetFaults()
+        .map(({ target: id, reason, since }) => ({ id, reason, since: since.toISOString() }));
+      return { engines: bodies, retries_left: engines.retries.left, targets_not_listed: targetsNotListed };
     },
     drainEngine: hold(true),
     undrainEngine: hold(false),

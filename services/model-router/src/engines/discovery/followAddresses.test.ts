@@ -66,8 +66,13 @@ it.each<[string, string[] | Error]>([
   v4 = bad;
   await refresh();
   expect(origins()).toEqual(['http://10.0.0.1:8000']);
+  const [fault] = followed.listFaults();
+  expect(fault).toEqual({ target: 'pool', reason: expect.any(String), since: expect.any(Date) });
+  await refresh();
+  expect(followed.listFaults()[0]?.since).toEqual(fault?.since);
   v4 = ['10.0.0.9'];
   await refresh();
+  expect(followed.listFaults()).toEqual([]);
   expect(origins()).toEqual(['http://10.0.0.9:8000']);
 });
 

@@ -13,9 +13,18 @@ export interface ListedEngine {
   isDraining: boolean;
 }
 
+/** Why the engines of a routing target cannot be listed while its last list stays in force. */
+export interface TargetFault {
+  target: string;
+  reason: string;
+  since: Date;
+}
+
 export interface Addresses {
   /** Every engine that the entries stand for, as far as it is known. */
   list(): ListedEngine[];
+  /** Targets whose engines cannot be listed. */
+  listFaults(): TargetFault[];
   close(): Promise<void>;
 }
 
@@ -39,7 +48,7 @@ export function followAddresses({
 }): Addresses {
   /** Found addresses by the entry's position, so that a changed entry begins anew. */
   const known = new Map<string, FoundAddress[]>();
-  const failing = new Set<string>();
+  const failing = new Map<string, Omit<TargetFault, 'target'>>();
 
   async function refresh({ id, discover }: EngineEntry, signal: AbortSignal): Promise<void> {
     if (!discover) return;
@@ -54,7 +63,8 @@ export function followAddresses({
     } catch (error) {
       if (!failing.has(place))
         log.error({ err: error, target: id }, 'engines cannot be listed: the last list stays in force');
-      failing.add(place);
+      const reason = error instanceof Error ? error.message : String(error);
+      failing.set(place, { since: failing.get(place)?.since ?? new Date(), reason });
     }
   }
 
@@ -68,6 +78,7 @@ export function followAddresses({
     await Promise.all(entries().map((entry) => refresh(entry, signal)));
     const places = new Set(entries().map(({ discover }) => JSON.stringify(discover)));
     for (const place of known.keys()) if (!places.has(place)) known.delete(place);
+    for (const place of failing.keys()) if (!places.has(place)) failing.delete(place);
   }
   const refreshing = repeat(refreshAll, {
     pauseMs: ADDRESSES_ROUND_MS,
@@ -85,6 +96,11 @@ export function followAddresses({
           entry,
           isDraining: isDraining || entry.draining,
         }));
+      }),
+    listFaults: () =>
+      entries().flatMap(({ id: target, discover }) => {
+        const fault = failing.get(JSON.stringify(discover));
+        return fault ? [{ target, ...fault }] : [];
       }),
     close: refreshing.close,
   };

@@ -1,0 +1,38 @@
+import type { Warning } from '@turnpike/http-service/healthRoutes';
+import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
+import { type Catalog, isMedia } from '../catalog/catalog.ts';
+import type { EngineRegistry } from './engineRegistry.ts';
+
+interface FleetDependencies {
+  engines: Pick<EngineRegistry, 'findEngines' | 'listTargetFaults' | 'fileFault'>;
+  catalog: Pick<CatalogFollower<Catalog>, 'current'>;
+}
+
+/** Lists what an operator has to look at: a refused engines file, targets that cannot be listed, and models without engines. */
+export function listFleetWarnings({ engines, catalog }: FleetDependencies): Warning[] {
+  const file = engines.fileFault();
+  const sold = (catalog.current()?.models ?? []).filter((model) => model.state === 'live' && !isMedia(model));
+  return [
+    ...(file
+      ? [
+          {
+            kind: 'file_refused' as const,
+            subject: 'ENGINES_FILE',
+            text: `${file.reason}; since ${file.since.toISOString()} the last good one is in force`,
+          },
+        ]
+      : []),
+    ...engines.listTargetFaults().map(({ target, reason, since }) => ({
+      kind: 'target_not_listed' as const,
+      subject: target,
+      text: `the engines of target ${target} cannot be listed since ${since.toISOString()}: ${reason}`,
+    })),
+    ...sold.flatMap((model) => {
+      const found = engines.findEngines(model);
+      if (found.some(({ isHealthy }) => isHealthy)) return [];
+      const text =
+        found.length === 0 ? `${model.id} is sold and has no engine` : `no engine of ${model.id} takes calls`;
+      return [{ kind: 'model_without_engine' as const, subject: model.id, text }];
+    }),
+  ];
+}
