@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { Column } from '../report/formatTable.ts';
+import type { EdgeCall } from '../stack/callEdge.ts';
 import type { Services } from '../stack/createServices.ts';
 import type { ServiceName } from '../stack/findStack.ts';
 import type { Health } from '../stack/readHealth.ts';
@@ -13,6 +14,8 @@ export interface Report {
   text: string;
   /** True if the state is not as it should be: the report is printed, and the exit code is 1. */
   isFailure?: boolean;
+  /** True if all works and something wants a look: the report is printed, and the exit code is 3, unless it is a failure. */
+  wantsLook?: boolean;
 }
 
 /** The dependencies of commands. */
@@ -23,7 +26,11 @@ export interface Context {
   /** Calls the stack's services as the operator. */
   services: Services;
   /** Asks a service how it is. Never rejects. */
-  readHealth(service: ServiceName): Promise<Health>;
+  readHealth(service: ServiceName | 'edge'): Promise<Health>;
+  /** Makes one call through the edge. Undefined where the stack does not name the edge. Never rejects. */
+  callEdge(): Promise<EdgeCall | undefined>;
+  /** The address of a service's internal listener, for operators to see. */
+  addressOf(service: ServiceName | 'edge'): string | undefined;
   /** Says in a line why a call failed. Undefined for a mistake of this program. */
   explain(error: unknown): string | undefined;
   table(columns: Column[], rows: string[][]): string;

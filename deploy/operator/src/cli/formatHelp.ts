@@ -18,7 +18,8 @@ function formatAll(commands: Command[], heading: (text: string) => string): stri
     'that runs here; every change says which one it was made on:',
     '  TURNPIKE_AUTH_INTERNAL_URL, TURNPIKE_CATALOG_INTERNAL_URL, TURNPIKE_ROUTER_INTERNAL_URL,',
     '  TURNPIKE_LEDGER_INTERNAL_URL, TURNPIKE_MEDIA_INTERNAL_URL, TURNPIKE_REGION and INTERNAL_SIGNING_KEY.',
-    'Exit codes: 0 done, 1 refused or failed, 2 wrong usage.',
+    'TURNPIKE_EDGE_URL and TURNPIKE_EDGE_INTERNAL_URL beside these let "turnpike status" look at the edge as well.',
+    'Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 of "turnpike status": all work, and something wants a look.',
   ].join('\n');
 }
 

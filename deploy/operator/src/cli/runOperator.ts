@@ -3,8 +3,9 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { formatTable } from '../report/formatTable.ts';
+import { callEdge } from '../stack/callEdge.ts';
 import { createServices } from '../stack/createServices.ts';
-import { findStack, findStacks, type StackAccess, toPlaceText } from '../stack/findStack.ts';
+import { findStack, findStacks, type ServiceName, type StackAccess, toPlaceText } from '../stack/findStack.ts';
 import { readHealth } from '../stack/readHealth.ts';
 import { toProblem } from '../stack/toProblem.ts';
 import type { Context, Report } from './command.ts';
@@ -17,6 +18,7 @@ import { type CommandLine, parseCommandLine } from './parseCommandLine.ts';
 const DONE = 0;
 const REFUSED = 1;
 const WRONG_USAGE = 2;
+const LOOK = 3;
 /** Moves to the top and clears what is below (ANSI). */
 const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
@@ -29,8 +31,8 @@ export interface OperatorProcess {
 }
 
 /**
- * Runs one command line and returns the exit code: 0 done, 1 refused or failed, 2 wrong usage. Standard output gets the
- * report alone, which says of a change which stack and region it was made on; what went wrong goes to standard error, in one
+ * Runs one command line and returns the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 done and something wants a look.
+ * Standard output gets the report alone, which says of a change which stack and region it was made on; what went wrong goes to standard error, in one
  * line.
  */
 export async function runOperator(operatorProcess: OperatorProcess): Promise<number> {
@@ -43,9 +45,9 @@ export async function runOperator(operatorProcess: OperatorProcess): Promise<num
       stdout.write(`${formatHelp(line.commands, heading)}\n`);
       return DONE;
     }
-    const { output, isFailure } = await run(line, operatorProcess, heading);
+    const { output, code } = await run(line, operatorProcess, heading);
     stdout.write(`${output}\n`);
-    return isFailure ? REFUSED : DONE;
+    return code;
   } catch (error) {
     if (error instanceof UsageError || error instanceof RefusedError) {
       stderr.write(`${error.message}\n`);
@@ -59,7 +61,7 @@ async function run(
   { command, input, isJson, stack, region }: Extract<CommandLine, { kind: 'run' }>,
   { env, stdin, stdout, stderr }: OperatorProcess,
   heading: (text: string) => string,
-): Promise<{ output: string; isFailure: boolean }> {
+): Promise<{ output: string; code: number }> {
   const choice = { stack, region, env };
   const accesses = command.isOfAllRegions ? await findStacks(choice) : [await findStack(choice)];
   let isChange = false;
@@ -74,7 +76,9 @@ async function run(
         isChange = true;
       },
     }),
-    readHealth: (service) => readHealth(access.urls[service]),
+    readHealth: (service) => readHealth(addressOf(access, service)),
+    callEdge: async () => access.edge && callEdge(access.edge.publicUrl),
+    addressOf: (service) => addressOf(access, service),
     explain(error) {
       if (error instanceof RefusedError) return error.message;
       return error instanceof InternalCallError ? toProblem(error, access.urls) : undefined;
@@ -92,6 +96,7 @@ async function run(
     document,
     text,
     isFailure = false,
+    wantsLook = false,
   } = await command.run(input, context).catch((error: unknown) => {
     const words = context.explain(error);
     throw words === undefined ? error : new RefusedError(`${words} [${place}]`, { cause: error });
@@ -99,8 +104,12 @@ async function run(
   const writtenTo = { stack: access.stack, region: access.region };
   const whole = isChange ? { ...document, written_to: writtenTo } : document;
   const shown = isChange ? `On ${place}:\n${text}` : text;
-  return { output: toText({ document: whole, text: shown }), isFailure };
+  const code = isFailure ? REFUSED : wantsLook ? LOOK : DONE;
+  return { output: toText({ document: whole, text: shown }), code };
 }
+
+const addressOf = ({ urls, edge }: StackAccess, service: ServiceName | 'edge'): string | undefined =>
+  service === 'edge' ? edge?.internalUrl : urls[service];
 
 /** Returns the user of the operating system, in characters that a token can carry. */
 function findUser(): string {

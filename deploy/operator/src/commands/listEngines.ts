@@ -48,11 +48,14 @@ const toRow = (engine: EngineRow): string[] => [
 ];
 
 async function report({ services, table }: Context): Promise<Report> {
-  const { engines, retries_left: retriesLeft } = await services.router.listEngines();
-  const text = `${table(COLUMNS, engines.map(toRow))}\n  retries left: ${retriesLeft}`;
+  const { engines, retries_left: retriesLeft, targets_not_listed: notListed } = await services.router.listEngines();
+  const shown = engines.length > 0 ? table(COLUMNS, engines.map(toRow)) : 'There are no engines.';
+  const missing = notListed.map(
+    ({ id, reason, since }) => `  Target ${id} cannot be listed since ${since}: ${reason}.`,
+  );
   return {
-    document: { engines, retries_left: retriesLeft },
-    text: engines.length > 0 ? text : 'There are no engines.',
+    document: { engines, retries_left: retriesLeft, targets_not_listed: notListed },
+    text: [shown, ...(engines.length > 0 ? [`  retries left: ${retriesLeft}`] : []), ...missing].join('\n'),
   };
 }
 

@@ -29,7 +29,9 @@ it.each([
     { keyId: 'key_1' },
     {
       services,
-      readHealth: async () => ({ state: 'no_answer', missing: [], metrics: new Map() }),
+      readHealth: async () => ({ state: 'no_answer', missing: [], warnings: [], metrics: new Map() }),
+      callEdge: async () => undefined,
+      addressOf: () => undefined,
       table: (columns, rows) => formatTable(rows, { columns }),
       confirm: async () => {},
       region: 'us',

@@ -1,78 +1,192 @@
 import { forEachOf } from '@turnpike/config/services';
+import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { z } from 'zod';
-import { defineCommand } from '../cli/command.ts';
+import { type Context, defineCommand } from '../cli/command.ts';
 import type { Services } from '../stack/createServices.ts';
-import { OPERATED_SERVICES, type ServiceName } from '../stack/findStack.ts';
+import { OPERATED_SERVICES } from '../stack/findStack.ts';
 import type { Health } from '../stack/readHealth.ts';
 
-const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'what it says of itself' }];
+/** The services that are looked at, the public door first. */
+const LOOKED_AT = ['edge', ...OPERATED_SERVICES] as const;
+type LookedAt = (typeof LOOKED_AT)[number];
+
+const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'address' }, { title: 'what it says of itself' }];
+const MAX_SHOWN = 20;
 
 /** Facts of a service beside its state, by name; null if unknown. */
 type Facts = Record<string, number | null>;
 
+interface Finding {
+  facts: Facts;
+  /** Sentences about what does not work. */
+  problems: string[];
+  /** Sentences about what wants a look while all works. */
+  looks: string[];
+}
+
+const UNNAMED: Finding = { facts: {}, problems: [], looks: [] };
+
+const NOT_ACCEPTED =
+  'does not accept the operator’s token: see whether INTERNAL_SIGNING_KEY is that of this stack, and the clocks agree';
+
+/** Thrown in place of a refusal of the operator's token. */
+class TokenRefused extends Error {}
+
+/** Returns the answer of a call; undefined without one. Throws `TokenRefused` if the service does not accept the token. */
+async function ask<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    const failure = error instanceof InternalCallError ? error.failure : undefined;
+    if (failure?.kind === 'refused' && failure.status === 401) throw new TokenRefused();
+    return undefined;
+  }
+}
+
+const measured = ({ metrics }: Health, name: string): number | null => {
+  const value = metrics.get(name);
+  return value === undefined || Number.isNaN(value) ? null : value;
+};
+/** The value of a counter, which has no series before its first count. */
+const counted = (health: Health, name: string): number | null =>
+  measured(health, name) ?? (health.metrics.size > 0 ? 0 : null);
+
+const spoolOf = (health: Health): Facts => ({
+  spool_bytes: measured(health, 'turnpike_spool_bytes'),
+  spool_limit_bytes: measured(health, 'turnpike_spool_limit_bytes'),
+});
+
+/** Counts what serves models, and tells whether something should and nothing does. */
+function countLive(live: { models: Record<string, { engines: number; healthy: number }> } | undefined) {
+  const models = Object.values(live?.models ?? {});
+  const sum = (name: 'engines' | 'healthy'): number | null =>
+    live ? models.reduce((total, model) => total + model[name], 0) : null;
+  return { all: sum('engines'), ready: sum('healthy'), isNone: models.length > 0 && sum('healthy') === 0 };
+}
+
 /** The first facts to look at, of each service. */
-const FACTS: Partial<Record<ServiceName, (health: Health, services: Services) => Promise<Facts>>> = {
-  async catalog(_health, { catalog }) {
-    const snapshot = await catalog.getCatalog().catch(() => undefined);
-    const live = snapshot?.models.filter(({ state }) => state === 'live').length;
-    return { version: snapshot?.version ?? null, live_models: live ?? null };
+const FINDINGS: Record<LookedAt, (health: Health, services: Services, context: Context) => Promise<Finding>> = {
+  async edge(_health, _services, { callEdge }) {
+    const call = await callEdge();
+    if (!call) return UNNAMED;
+    const facts = { status_of_a_call: call.status, milliseconds: call.milliseconds };
+    return { facts, problems: call.problem === undefined ? [] : [call.problem], looks: [] };
   },
-  async 'model-router'({ metrics }, { router }) {
-    const engines = await router.listEngines().then(
-      (answer) => answer.engines,
-      () => undefined,
-    );
+  async auth(_health, { auth }) {
+    await ask(auth.findKeys({ params: { last_four: '0000' } }));
+    return UNNAMED;
+  },
+  async catalog(_health, { catalog }) {
+    const snapshot = await ask(catalog.getCatalog());
+    const live = snapshot?.models.filter(({ state }) => state === 'live').length;
+    return { ...UNNAMED, facts: { version: snapshot?.version ?? null, live_models: live ?? null } };
+  },
+  async 'model-router'(health, { router }) {
+    const [listed, live] = await Promise.all([ask(router.listEngines()), ask(router.getLiveModels())]);
+    const engines = listed?.engines;
+    const out = engines?.filter(({ state }) => state === 'out') ?? [];
     return {
-      engines: engines?.length ?? null,
-      engines_in: engines?.filter(({ is_healthy: isHealthy }) => isHealthy).length ?? null,
-      open_calls: metrics.get('turnpike_open_calls') ?? null,
-      spool_bytes: metrics.get('turnpike_spool_bytes') ?? null,
-      alerts: metrics.get('turnpike_alerts_total') ?? (metrics.size > 0 ? 0 : null),
+      facts: {
+        engines: engines?.length ?? null,
+        engines_in: engines?.filter(({ is_healthy: isHealthy }) => isHealthy).length ?? null,
+        open_calls: measured(health, 'turnpike_open_calls'),
+        ...spoolOf(health),
+        alerts: counted(health, 'turnpike_alerts_total'),
+      },
+      problems: countLive(live).isNone ? ['no engine takes calls of any model'] : [],
+      looks: out.map(({ id, reason, since }) => `engine ${id} is out: ${reason ?? 'not said why'}, since ${since}`),
     };
   },
-  'usage-ledger': async ({ metrics }) => ({
-    event_lag_records: metrics.get('turnpike_event_lag_records') ?? null,
-    dead_letters: metrics.get('turnpike_ledger_dead_letters') ?? null,
-    mismatches: metrics.get('turnpike_ledger_mismatch_total') ?? (metrics.size > 0 ? 0 : null),
-  }),
-  'media-jobs': async ({ metrics }, { media }) => ({
-    overdue_jobs: await media.listOverdueJobs().then(
-      ({ jobs }) => jobs.length,
-      () => null,
-    ),
-    spool_bytes: metrics.get('turnpike_spool_bytes') ?? null,
-    alerts: metrics.get('turnpike_alerts_total') ?? (metrics.size > 0 ? 0 : null),
-  }),
+  async 'usage-ledger'(health, { ledger }) {
+    await ask(ledger.getRecovery());
+    const deadLetters = measured(health, 'turnpike_ledger_dead_letters');
+    return {
+      facts: {
+        event_lag_records: measured(health, 'turnpike_event_lag_records'),
+        dead_letters: deadLetters,
+        mismatches: counted(health, 'turnpike_ledger_mismatch_total'),
+      },
+      problems: [],
+      looks: deadLetters ? [`${deadLetters} dead letters wait: "turnpike dead-letters list"`] : [],
+    };
+  },
+  async 'media-jobs'(health, { media }) {
+    const [overdue, live] = await Promise.all([ask(media.listOverdueJobs()), ask(media.getLiveModels())]);
+    const backends = countLive(live);
+    const jobs = overdue?.jobs.length ?? null;
+    return {
+      facts: {
+        backends: backends.all,
+        backends_in: backends.ready,
+        overdue_jobs: jobs,
+        ...spoolOf(health),
+        alerts: counted(health, 'turnpike_alerts_total'),
+      },
+      problems: backends.isNone ? ['no backend takes work of any model'] : [],
+      looks: jobs ? [`${jobs} jobs are overdue: "turnpike media overdue"`] : [],
+    };
+  },
+  'control-plane': async () => UNNAMED,
 };
+
+/** Looks at a service. Never rejects but for a mistake of this program. */
+async function lookAt(service: LookedAt, context: Context) {
+  const health = await context.readHealth(service);
+  if (health.state === 'no_answer' || health.state === 'not_named') return { service, health, ...UNNAMED };
+  try {
+    const { facts, problems, looks } = await FINDINGS[service](health, context.services, context);
+    return { service, health, facts, problems, looks: [...health.warnings, ...looks] };
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error;
+    return { service, health, facts: {}, problems: [NOT_ACCEPTED], looks: health.warnings };
+  }
+}
 
 export const showStatus = defineCommand({
   words: 'status',
-  summary: 'each service as the replica that answers says it is; exit code 1 unless all are ready',
+  summary:
+    'each service as the replica that answers says it is, and a call through the edge; exit code 1 unless all work, else 3 if something wants a look',
   input: z.object({}),
-  async run(_input, { services, readHealth, table }) {
-    const found = await Promise.all(
-      OPERATED_SERVICES.map(async (service) => {
-        const health = await readHealth(service);
-        const facts = health.state === 'no_answer' ? {} : await FACTS[service]?.(health, services);
-        return { service, health, facts: facts ?? {} };
-      }),
-    );
-    const rows = found.map(({ service, health, facts }) => [service, toStateCell(health), toFactsCell(facts)]);
+  async run(_input, context) {
+    const found = await Promise.all(LOOKED_AT.map((service) => lookAt(service, context)));
+    const rows = found.map(({ service, health, facts }) => [
+      service,
+      toStateCell(health),
+      context.addressOf(service) ?? '-',
+      toFactsCell(facts),
+    ]);
+    const problems = found.flatMap(({ service, problems: of }) => of.map((problem) => `${service}: ${problem}`));
+    const looks = found.flatMap(({ service, looks: of }) => of.map((look) => `${service}: ${look}`));
+    const isFailure =
+      problems.length > 0 || found.some(({ health: { state } }) => state !== 'ready' && state !== 'not_named');
     return {
       document: {
-        services: forEachOf(OPERATED_SERVICES, (service) => {
+        services: forEachOf(LOOKED_AT, (service) => {
           const of = found.find((each) => each.service === service);
-          return { state: of?.health.state, missing: of?.health.missing, ...of?.facts };
+          const { state, missing } = of?.health ?? {};
+          return { state, missing, problems: of?.problems, looks: of?.looks, ...of?.facts };
         }),
       },
-      text: table(COLUMNS, rows),
-      isFailure: found.some(({ health }) => health.state !== 'ready' && health.state !== 'not_named'),
+      text: [context.table(COLUMNS, rows), ...toList('Does not work', problems), ...toList('Wants a look', looks)].join(
+        '\n',
+      ),
+      isFailure,
+      wantsLook: looks.length > 0,
     };
   },
 });
 
-function toStateCell({ state, missing }: Health): string {
+/** Lines below the table, the longest list cut. */
+function toList(title: string, sentences: string[]): string[] {
+  if (sentences.length === 0) return [];
+  const left = sentences.length - MAX_SHOWN;
+  const shown = sentences.slice(0, MAX_SHOWN).map((sentence) => `    ${sentence}.`);
+  return ['', `  ${title}:`, ...shown, ...(left > 0 ? [`    And ${left} more: --json has them all.`] : [])];
+}
+
+function toStateCell({ state, missing, silence }: Health): string {
   const words = state.replaceAll('_', ' ');
+  if (silence !== undefined) return `${words}: ${silence}`;
   return missing.length > 0 ? `${words}, without: ${missing.join(', ')}` : words;
 }
 

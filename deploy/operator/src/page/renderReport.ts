@@ -11,7 +11,11 @@ export async function renderReport(
   { label }: { label: string },
 ): Promise<{ markup: string; isFailure: boolean }> {
   const tables: Html[] = [];
-  const { text, isFailure = false } = await report((columns, rows) => {
+  const {
+    text,
+    isFailure = false,
+    wantsLook = false,
+  } = await report((columns, rows) => {
     tables.push(toTable(label, columns, rows));
     return `{table ${tables.length - 1}}`;
   });
@@ -20,7 +24,7 @@ export async function renderReport(
     .map((line) => line.trim())
     .filter((line) => line !== '')
     .map((line) => tables[Number(MARK.exec(line)?.[1])] ?? html`<p>${toPrintable(line)}</p>`);
-  return { markup: html`${blocks}`.text, isFailure };
+  return { markup: html`${blocks}`.text, isFailure: isFailure || wantsLook };
 }
 
 function toTable(label: string, columns: Column[], rows: string[][]): Html {

@@ -30,6 +30,8 @@ export interface StackAccess {
   region: string;
   /** Absent for a service of all regions that the environment does not name. */
   urls: Record<InternalService, string> & { [Name in ServiceName]?: string | undefined };
+  /** The edge's two listeners, for clients and for the fleet. Absent where the stack names none. */
+  edge?: { publicUrl: string; internalUrl: string } | undefined;
   /** Signs the operator's calls. */
   signingKey: SigningKey;
 }
@@ -53,19 +55,25 @@ const stackSchema = z.object({
   regions: z.record(
     z.string(),
     z.object({
-      services: z.object(forEachOf(INTERNAL_SERVICES, () => service)),
+      services: z.object({
+        ...forEachOf(INTERNAL_SERVICES, () => service),
+        edge: service.extend({ url: z.url() }).optional(),
+      }),
       secrets_file: z.string(),
     }),
   ),
 });
 const secretsSchema = z.object({ internalKeys: z.object({ operator: signingKeySchema }) });
 const REGION_VARIABLE = 'TURNPIKE_REGION';
+const EDGE_VARIABLES = { publicUrl: 'TURNPIKE_EDGE_URL', internalUrl: 'TURNPIKE_EDGE_INTERNAL_URL' } as const;
 const REGION_VARIABLES = INTERNAL_SERVICES.map((name) => SERVICE_VARIABLES[name]);
 const environmentSchema = z.object({
   urls: z.object({
     ...forEachOf(INTERNAL_SERVICES, () => serviceUrlSchema),
     ...forEachOf(GLOBAL_SERVICES, () => serviceUrlSchema.optional()),
   }),
+  [EDGE_VARIABLES.publicUrl]: serviceUrlSchema.optional(),
+  [EDGE_VARIABLES.internalUrl]: serviceUrlSchema.optional(),
   [REGION_VARIABLE]: z.string().regex(/^[a-z0-9-]{1,16}$/),
   INTERNAL_SIGNING_KEY: signingKeySchema,
 });
@@ -151,7 +159,7 @@ function mayRun(description: string): boolean {
   // A stack file that cannot be read may belong to a running stack, so it counts as one.
   if (!stack.success) return true;
   const processes = Object.values(stack.data.regions).flatMap(({ services }) => Object.values(services));
-  return processes.some(({ pid }) => isAlive(pid));
+  return processes.some((each) => each && isAlive(each.pid));
 }
 
 function isAlive(pid: number): boolean {
@@ -180,6 +188,7 @@ async function readStackFile(file: string, wantedRegion: string | undefined, ifA
           ...forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
           ...forEachOf(GLOBAL_SERVICES, (name) => globals[name]?.internal_url),
         },
+        edge: services.edge && { publicUrl: services.edge.url, internalUrl: services.edge.internal_url },
         signingKey: internalKeys.operator,
       };
     }),
@@ -225,10 +234,12 @@ function readEnvironment(env: NodeJS.ProcessEnv, wantedRegion: string | undefine
   const { INTERNAL_SIGNING_KEY: signingKey, [REGION_VARIABLE]: region, urls } = result.data;
   if (wantedRegion !== undefined && wantedRegion !== region)
     throw new RefusedError(`The stack that the environment names is of region ${region}, not ${wantedRegion}.`);
+  const { [EDGE_VARIABLES.publicUrl]: publicUrl, [EDGE_VARIABLES.internalUrl]: internalUrl } = result.data;
   return {
     stack: new URL(urls.auth).host,
     region,
     urls,
+    ...(publicUrl !== undefined && internalUrl !== undefined && { edge: { publicUrl, internalUrl } }),
     signingKey,
   };
 }

@@ -4,7 +4,11 @@ import { z } from 'zod';
 const TIMEOUT_MS = 5_000;
 const SAMPLE = /^(\w+)(?:\{.*\})? (\S+)$/;
 
-const notReadySchema = z.object({ status: z.string(), missing: z.array(z.string()).default([]) });
+const saidSchema = z.object({
+  status: z.string(),
+  missing: z.array(z.string()).default([]),
+  warnings: z.array(z.string()).default([]),
+});
 
 /** How a service is by its own word, from its open routes. */
 export interface Health {
@@ -12,27 +16,37 @@ export interface Health {
   state: 'ready' | 'not_ready' | 'ending' | 'no_answer' | 'not_named';
   /** Dependencies that it requires and does not have. */
   missing: string[];
+  /** Sentences of the service about what an operator has to look at. */
+  warnings: string[];
+  /** Why there is no answer; undefined where there is one. */
+  silence?: string;
   /** Metrics by name, each the sum over its labels. Empty if the service does not answer. */
   metrics: ReadonlyMap<string, number>;
 }
 
 /** Asks a service whether it is ready and what it measures. Never rejects. */
 export async function readHealth(internalUrl: string | undefined): Promise<Health> {
-  if (internalUrl === undefined) return { state: 'not_named', missing: [], metrics: new Map() };
+  const nothing = { missing: [], warnings: [] };
+  if (internalUrl === undefined) return { state: 'not_named', ...nothing, metrics: new Map() };
   const read = async (path: string) => {
     const answer = await fetch(internalUrl + path, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
     return { status: answer.status, text: await answer.text() };
   };
   const [readiness, page] = await Promise.allSettled([read('/ready'), read('/metrics')]);
   const metrics = new Map(page.status === 'fulfilled' && page.value.status === 200 ? sumSamples(page.value.text) : []);
-  if (readiness.status === 'rejected') return { state: 'no_answer', missing: [], metrics };
-  if (readiness.value.status === 200) return { state: 'ready', missing: [], metrics };
-  const said = notReadySchema.safeParse(parseJson(readiness.value.text));
-  return {
-    state: said.data?.status === 'ending' ? 'ending' : 'not_ready',
-    missing: said.data?.missing ?? [],
-    metrics,
-  };
+  if (readiness.status === 'rejected')
+    return { state: 'no_answer', ...nothing, silence: toSilence(readiness.reason), metrics };
+  const said = saidSchema.safeParse(parseJson(readiness.value.text)).data;
+  const { missing, warnings } = said ?? nothing;
+  if (readiness.value.status === 200) return { state: 'ready', missing, warnings, metrics };
+  return { state: said?.status === 'ending' ? 'ending' : 'not_ready', missing, warnings, metrics };
+}
+
+/** Returns why a call got no answer: nothing there accepts connections, or what does is silent. */
+export function toSilence(error: unknown): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return `silent for ${TIMEOUT_MS / 1_000} s`;
+  const code = ((error as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
+  return code === 'ECONNREFUSED' ? 'nothing listens there' : `the connection fails${code ? ` (${code})` : ''}`;
 }
 
 /** From the text format of Prometheus. */
