@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import type { ServiceBase } from '@turnpike/http-service/startService';
@@ -5,7 +6,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { PendingCalls } from './call/pendingCalls.ts';
 import { recoverSpool } from './call/recoverSpool.ts';
 import { type Counting, countByShard } from './countByShard.ts';
-import { createLedgerReports } from './follow/reportToLedger.ts';
+import { createLedgerReports, type HoldingService } from './follow/reportToLedger.ts';
 import { Holds } from './holds.ts';
 import { assertDurableRedis, type Durability } from './redis/assertDurableRedis.ts';
 import { createOpenness, type Openness } from './redis/openness.ts';
@@ -47,7 +48,7 @@ export interface OpenedHolds extends Counting, Openness {
 /** Opens the spool, the connections to Redis and all that settles calls. Nothing is admitted until this process has a session. */
 export async function openHolds(
   { config, log, shutdown, internalHeaders }: Omit<ServiceBase<HoldsSettings>, 'telemetry' | 'internalGuard'>,
-  metrics: Pick<InferenceMetrics, 'holdSwept' | 'alerted'>,
+  { service, ...metrics }: Pick<InferenceMetrics, 'holdSwept' | 'alerted'> & { service: HoldingService },
 ): Promise<OpenedHolds> {
   const { LEASE_MS: leaseMs, LEDGER_INTERNAL_URL: ledgerUrl } = config;
   const shards = openShards({ urls: config.REDIS_URL, timeoutMs: config.REDIS_TIMEOUT_MS, log });
@@ -60,7 +61,8 @@ export async function openHolds(
   shutdown.defer('spool folder', () => folder.release());
   const { owner } = folder;
   const pending = new PendingCalls();
-  const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
+  const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner, service });
+  log.info({ owner, host: hostname() }, 'holds are kept in the name of this owner');
   const { spool, left } = await recoverSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
   shutdown.defer('spool', () => closeSpool(spool));
   // With events left to send, the ledger goes on expecting this owner's return.

@@ -45,6 +45,8 @@ const absorbedSchema = z.object({
 export type AbsorbedWorkspace = z.output<typeof absorbedSchema>;
 
 const instant = z.iso.datetime();
+/** The services that hold money for calls, and report to the ledger. */
+const HOLDING_SERVICES = ['model-router', 'media-jobs'] as const;
 /** How a region stands with its Redis and its Postgres. */
 const recoverySchema = z
   .object({
@@ -72,6 +74,9 @@ const recoverySchema = z
       z.object({
         shard: z.string(),
         router_id: z.string(),
+        /** Null of a router of the version before. */
+        service: z.enum(HOLDING_SERVICES).nullable().default(null),
+        host: z.string().nullable().default(null),
         /** Null while it sees none. */
         redis_id: z.string().nullable(),
         state: z.enum(['admits', 'waits', 'has_not_put_back', 'sees_no_redis', 'is_stranger', 'is_silent']),
@@ -293,6 +298,8 @@ export const usageLedgerApi = defineApi('usage-ledger', {
       put_back_mark: z.uuid().nullable(),
       /** A mark under which it had put back, and which that Redis does not have any more: it was emptied. */
       missing_mark: z.uuid().nullable(),
+      /** The process that reports, for operators. A router of the version before does not say. */
+      process: z.object({ service: z.enum(HOLDING_SERVICES), host: text.max(253) }).optional(),
     }),
     bodyLimitBytes: 4 * 1024,
     answer: z.object({

@@ -22,6 +22,8 @@ const gate = (fields: Partial<RecoveryBody['gates'][number]> = {}) => ({
 const router = (id: string, fields: Partial<RecoveryBody['routers'][number]> = {}) => ({
   shard: '0-16383',
   router_id: id,
+  service: 'model-router' as const,
+  host: `host-${id}`,
   redis_id: REDIS_A,
   state: 'admits' as const,
   since: null,
@@ -48,15 +50,15 @@ function recovery(said: Partial<RecoveryBody>, metrics: [string, number][] = [['
 it('shows on one page that all is well', async () => {
   const { document, text, isFailure } = await recovery({});
   expect(isFailure).toBe(false);
-  expect(document).toEqual({ ...WELL, swept_calls: 3 });
+  expect(document).toEqual({ ...WELL, swept_calls: 6 });
   expect(text).toBe(`  gate  slots    redis         mark          since                 seen by  waits for
   open  0-16383  aaaaaaaaaaaa  0198f2d4-000  2026-11-22 18:30:00Z        1  -
 
-  router  slots    redis         state         for
-  r1      0-16383  aaaaaaaaaaaa  admits calls    -
+  service/host          id  slots    redis         state         for
+  model-router/host-r1  r1  0-16383  aaaaaaaaaaaa  admits calls    -
 
   The ledger gives balances on timeline 1 of Postgres; 0 records of the event log are not in the ledger yet.
-  Calls that had lost their router, swept by the router that answers: 3.
+  Calls that had lost their router, swept by the processes that answer: 6.
   All is well: every router that is heard admits calls.`);
 });
 
@@ -71,10 +73,12 @@ it('says what each router lacks and for how long, and is no failure as long as t
     ],
   });
   expect(isFailure).toBe(false);
-  expect(text).toMatch(/^ {2}closed {2}0-16383 {2}a+ .* 2026-11-22 19:29:58Z +2 {2}r2$/m);
-  expect(text).toMatch(/^ {2}r1 .* has put its calls back and waits for others .* 2 s$/m);
-  expect(text).toMatch(/^ {2}r2 .* has not put its calls back .* 2 s$/m);
-  expect(text).toMatch(/^ {2}r3 .* is not heard: dead, or cut off from the ledger; nobody waits for it .* 40 s$/m);
+  expect(text).toMatch(/^ {2}closed {2}0-16383 {2}a+ .* 2026-11-22 19:29:58Z +2 {2}model-router\/host-r2 \(r2\)$/m);
+  expect(text).toMatch(/^ {2}model-router\/host-r1 +r1 .* has put its calls back and waits for others .* 2 s$/m);
+  expect(text).toMatch(/^ {2}model-router\/host-r2 +r2 .* has not put its calls back .* 2 s$/m);
+  expect(text).toMatch(
+    /^ {2}model-router\/host-r3 +r3 .* is not heard: dead, or cut off from the ledger; nobody waits for it .* 40 s$/m,
+  );
   expect(text).toContain('A recovery is under way, in its time.');
 });
 
@@ -88,19 +92,33 @@ it('names whoever is overdue, and fails', async () => {
     ],
   });
   expect(isFailure).toBe(true);
-  expect(text).toMatch(/^ {2}r2 {6}0-16383 {2}- .* sees no Redis that answers as a primary .* 70 s {2}OVERDUE$/m);
-  expect(text).toMatch(/^ {2}r3 .* sees another Redis than the region counts in .* 9 s {2}OVERDUE$/m);
-  expect(text).toContain('OVERDUE, look at: r2, r3.');
+  expect(text).toMatch(
+    /^ {2}model-router\/host-r2 {2}r2 {2}0-16383 {2}- .* sees no Redis that answers as a primary .* 70 s {2}OVERDUE$/m,
+  );
+  expect(text).toMatch(
+    /^ {2}model-router\/host-r3 .* sees another Redis than the region counts in .* 9 s {2}OVERDUE$/m,
+  );
+  expect(text).toContain('OVERDUE, look at: model-router/host-r2 (r2), model-router/host-r3 (r3).');
 });
 
 it('fails while no balances are given, and where no router is heard', async () => {
   const behind = await recovery({ timeline: { current: 2, caught_up_with: 1, lag_records: null } }, []);
   expect(behind.isFailure).toBe(true);
   expect(behind.text).toContain('gives NO balances on timeline 2 of Postgres before the event log is read again; ?');
-  expect(behind.text).toContain('swept by the router that answers: ?.');
+  expect(behind.text).toContain('swept by the processes that answer: ?.');
   expect(behind.text).toContain('The event log is waited for.');
 
   const alone = await recovery({ gates: [], routers: [router('r1', { state: 'is_silent', since: ago(5) })] });
   expect(alone.isFailure).toBe(true);
-  expect(alone.text).toContain('NO router is heard.');
+  expect(alone.text).toContain('NO model-router is heard: none admits chat calls.');
+});
+
+it('fails where media-jobs alone is heard, and names a router of the version before by its id', async () => {
+  const media = router('m1', { service: 'media-jobs' });
+  const old = router('r1', { service: null, host: null, state: 'is_silent', since: ago(5) });
+  const { text, isFailure } = await recovery({ routers: [media, old] });
+  expect(isFailure).toBe(true);
+  expect(text).toMatch(/^ {2}media-jobs\/host-m1 +m1 .* admits calls/m);
+  expect(text).toMatch(/^ {2}- +r1 .* is not heard/m);
+  expect(text).toContain('NO model-router is heard: none admits chat calls.');
 });

@@ -1,6 +1,7 @@
 import type { RecoveryBody } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { type Context, defineCommand, type Report, reportOrWatch, WATCH } from '../cli/command.ts';
+import type { Health } from '../stack/readHealth.ts';
 
 type Router = RecoveryBody['routers'][number];
 
@@ -14,7 +15,8 @@ const GATES = [
   { title: 'waits for' },
 ];
 const ROUTERS = [
-  { title: 'router' },
+  { title: 'service/host' },
+  { title: 'id' },
   { title: 'slots' },
   { title: 'redis' },
   { title: 'state' },
@@ -34,14 +36,28 @@ const STATES: Record<Router['state'], string> = {
 /** Ids are told apart by less than all of them; `--json` has the whole. */
 const toShort = (id: string | null): string => id?.slice(0, 12) ?? '-';
 const toSecond = (instant: string): string => `${instant.slice(0, 19).replace('T', ' ')}Z`;
-const toList = (ids: string[]): string => (ids.length > 0 ? ids.join(', ') : '-');
+const toList = (names: string[]): string => (names.length > 0 ? names.join(', ') : '-');
+
+/** How operators know a process: `model-router/router-7d9c`, or its id where it does not say. */
+const toPlace = ({ service, host, router_id: id }: Router): string => (service === null ? id : `${service}/${host}`);
+/** Names the processes behind ids; two of one host are told apart by their ids. */
+function toNames(ids: string[], routers: Router[]): string[] {
+  return ids.map((id) => {
+    const router = routers.find(({ router_id: known }) => known === id);
+    return router?.service ? `${toPlace(router)} (${toShort(id)})` : id;
+  });
+}
 
 async function report({ services, readHealth, table }: Context): Promise<Report> {
-  const [recovery, { metrics }] = await Promise.all([services.ledger.getRecovery(), readHealth('model-router')]);
+  const [recovery, ...sweepers] = await Promise.all([
+    services.ledger.getRecovery(),
+    readHealth('model-router'),
+    readHealth('media-jobs'),
+  ]);
   const { now, gates, routers, timeline } = recovery;
-  const swept = metrics.get('turnpike_swept_holds_total') ?? (metrics.size > 0 ? 0 : null);
+  const swept = sumUp(sweepers);
   const isGiven = timeline.current === timeline.caught_up_with;
-  const isHeard = routers.some(({ state }) => state !== 'is_silent');
+  const isHeard = routers.some(({ state, service }) => state !== 'is_silent' && service !== 'media-jobs');
   const overdue = routers.filter(({ is_overdue: isOverdue }) => isOverdue);
   const toDuration = (since: string | null): string =>
     since === null ? '-' : `${Math.round((Date.parse(now) - Date.parse(since)) / 1_000)} s`;
@@ -52,10 +68,11 @@ async function report({ services, readHealth, table }: Context): Promise<Report>
     toShort(gate.mark),
     toSecond(gate.since),
     String(gate.seen_by),
-    toList(gate.waits_for),
+    toList(toNames(gate.waits_for, routers)),
   ]);
   const routerRows = routers.map((router) => [
-    router.router_id,
+    router.service === null ? '-' : toPlace(router),
+    toShort(router.router_id),
     toShort(router.shard),
     toShort(router.redis_id),
     STATES[router.state],
@@ -68,11 +85,18 @@ async function report({ services, readHealth, table }: Context): Promise<Report>
       ...(gates.length > 0 ? [table(GATES, gateRows), ''] : []),
       ...(routers.length > 0 ? [table(ROUTERS, routerRows), ''] : []),
       `  ${toTimelineText(timeline, isGiven)}`,
-      `  Calls that had lost their router, swept by the router that answers: ${swept ?? '?'}.`,
+      `  Calls that had lost their router, swept by the processes that answer: ${swept ?? '?'}.`,
       `  ${toVerdict(recovery, { isGiven, isHeard, overdue })}`,
     ].join('\n'),
     isFailure: !isGiven || !isHeard || overdue.length > 0,
   };
+}
+
+/** Adds up the calls that processes swept since each began. Null if none says. */
+function sumUp(sweepers: Health[]): number | null {
+  const known = sweepers.filter(({ metrics }) => metrics.size > 0);
+  if (known.length === 0) return null;
+  return known.reduce((total, { metrics }) => total + (metrics.get('turnpike_swept_holds_total') ?? 0), 0);
 }
 
 function toTimelineText({ current, lag_records: lag }: RecoveryBody['timeline'], isGiven: boolean): string {
@@ -86,9 +110,11 @@ function toVerdict(
   { routers }: RecoveryBody,
   { isGiven, isHeard, overdue }: { isGiven: boolean; isHeard: boolean; overdue: Router[] },
 ): string {
-  if (!isHeard) return 'NO router is heard.';
-  if (overdue.length > 0)
-    return `OVERDUE, look at: ${[...new Set(overdue.map(({ router_id: id }) => id))].join(', ')}.`;
+  if (!isHeard) return 'NO model-router is heard: none admits chat calls.';
+  if (overdue.length > 0) {
+    const ids = [...new Set(overdue.map(({ router_id: id }) => id))];
+    return `OVERDUE, look at: ${toNames(ids, routers).join(', ')}.`;
+  }
   if (!isGiven) return 'The event log is waited for.';
   return routers.every(({ state }) => state === 'admits' || state === 'is_silent')
     ? 'All is well: every router that is heard admits calls.'
@@ -98,7 +124,7 @@ function toVerdict(
 export const showRecovery = defineCommand({
   words: 'recovery',
   summary:
-    'which Redis counts, which routers admit calls and what the others lack; exit code 1 where that takes too long',
+    'which Redis counts, which routers admit calls and what the others lack; exit code 1 where that takes too long, or no model-router is heard',
   options: WATCH,
   input: z.object({ watch: z.boolean().default(false) }),
   run: ({ watch }, context) => reportOrWatch(report, { watch, context }),

@@ -1,8 +1,14 @@
+import { hostname } from 'node:os';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 
 const TIMEOUT_MS = 1_000;
+/** The longest name of a host in the DNS. */
+const LONGEST_HOST = 253;
+
+/** The services that hold money for calls. */
+export type HoldingService = 'model-router' | 'media-jobs';
 
 /** An owner's sign of life to the ledger, with where it stands with a shard. */
 export interface OwnerReport {
@@ -41,16 +47,20 @@ export function createLedgerReports({
   ledgerUrl,
   internalHeaders,
   owner,
+  service,
 }: {
   ledgerUrl: string;
   internalHeaders: InternalHeaders;
   owner: string;
+  /** The service of this process, for operators to see beside its host. */
+  service?: HoldingService;
 }): LedgerReports {
   const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
   const params = { router_id: owner };
+  const process = service === undefined ? undefined : { service, host: hostname().slice(0, LONGEST_HOST) };
   return {
     async report({ shard, redisId, putBackMark, missingMark }) {
-      const body = { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark };
+      const body = { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark, process };
       const news = await ledger.reportRouter({ params, body });
       return {
         redisId: news.redis_id,

@@ -10,7 +10,7 @@ export interface Money extends OpenedHolds {
 
 /** Opens what holds are made of, and the calls under way on top. */
 export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
-  const opened = await openHolds(base, metrics);
+  const opened = await openHolds(base, { ...metrics, service: 'model-router' });
   const { holds, spool, shards, isOpen } = opened;
   const openCalls = createOpenCalls({ holds, metrics, log: base.log });
   metrics.observe({

@@ -49,6 +49,8 @@ export interface ReportedRouter {
   redisId: string | null;
   /** The mark that it has put its pending calls back under. */
   putBackMark: string | null;
+  /** Absent of a router of the version before. */
+  process?: { service: string; host: string } | undefined;
 }
 
 /** A Redis that serves a shard. */
@@ -270,16 +272,18 @@ export const statements = named({
    * Stores a router's report of a shard, and returns the Redis that the router sees there. Returns no row if the router sees none or a new
    * one. A report waits for no other report: it updates the shared rows rarely, and skips them while another report locks them.
    */
-  hearRouter: ({ routerId, shard, redisId, putBackMark }: ReportedRouter & { shard: string }) => sql<{
+  hearRouter: ({ routerId, shard, redisId, putBackMark, process }: ReportedRouter & { shard: string }) => sql<{
     mark: string;
     isOpen: boolean;
   }>`
     WITH heard AS (
-      INSERT INTO router AS known (router_id, shard, redis_id, put_back_mark, behind_since)
+      INSERT INTO router AS known (router_id, shard, redis_id, put_back_mark, behind_since, service, host)
       VALUES (${routerId}, ${shard}, ${redisId}::TEXT, ${putBackMark}::UUID,
-        CASE WHEN ${putBackMark}::UUID IS NULL THEN clock_timestamp() END)
+        CASE WHEN ${putBackMark}::UUID IS NULL THEN clock_timestamp() END,
+        ${process?.service ?? null}::TEXT, ${process?.host ?? null}::TEXT)
       ON CONFLICT (router_id, shard) DO UPDATE SET
         heard_at = clock_timestamp(), redis_id = excluded.redis_id, put_back_mark = excluded.put_back_mark,
+        service = excluded.service, host = excluded.host,
         behind_since = CASE WHEN excluded.put_back_mark IS NULL THEN coalesce(known.behind_since, excluded.behind_since) END
     ), listening AS (
       UPDATE recovery SET heard_at = clock_timestamp(), listening_since = CASE

@@ -57,6 +57,16 @@ it('knows of no router: whether anybody admits calls cannot be said', async () =
   expect(await standing()).toMatchObject({ gates: [], routers: [], closedMs: null });
 });
 
+it('says which process is behind each report, where the process says so', async () => {
+  await report('r1', { process: { service: 'media-jobs', host: 'media-7' } });
+  await report('r2');
+  const { routers } = await standing();
+  expect(routers.map(({ routerId, service, host }) => [routerId, service, host])).toEqual([
+    ['r1', 'media-jobs', 'media-7'],
+    ['r2', null, null],
+  ]);
+});
+
 it('says that all is well once all have put back, and since when the gate is open', async () => {
   const mark = await anOpenGate(['r1', 'r2']);
   await pass(7);

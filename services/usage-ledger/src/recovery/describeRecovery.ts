@@ -1,7 +1,10 @@
+import type { RecoveryBody } from '@turnpike/internal-api/usageLedger';
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 import { LISTENING } from '../database/statements.ts';
 import { LONGEST_WAIT_MS } from './judgeAdmissionState.ts';
+
+type HoldingService = NonNullable<RecoveryBody['routers'][number]['service']>;
 
 /**
  * The state of a router. `admits` calls; `waits` for others, with its own calls re-registered; `has_not_put_back` into the Redis
@@ -13,6 +16,9 @@ type RouterState = 'admits' | 'waits' | 'has_not_put_back' | 'sees_no_redis' | '
 export interface RouterRecovery {
   shard: string;
   routerId: string;
+  /** Null of a router of the version before. */
+  service: HoldingService | null;
+  host: string | null;
   redisId: string | null;
   state: RouterState;
   /** Whether nobody admits calls of this shard. */
@@ -48,7 +54,7 @@ export interface RecoveryState {
   caughtUpWith: number | null;
 }
 
-interface KnownRouter {
+interface KnownRouter extends Pick<RouterRecovery, 'service' | 'host'> {
   shard: string;
   routerId: string;
   redisId: string | null;
@@ -78,7 +84,8 @@ export async function readRecoveryState(db: Db): Promise<RecoveryState> {
   const [known] = await db.query(sql<KnownRecovery>`
     SELECT clock_timestamp() AS "now", current_timeline() AS "timeline", recovery.timeline AS "caughtUpWith",
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object('shard', shard, 'routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark,
+        SELECT jsonb_agg(jsonb_build_object('shard', shard, 'routerId', router_id, 'service', service, 'host', host,
+          'redisId', redis_id, 'putBackMark', put_back_mark,
           'isHeard', clock_timestamp() - greatest(router.heard_at, listening_since)
             <= make_interval(secs => ${LISTENING.longestSilenceMs / 1_000}),
           'silentMs', extract(epoch FROM clock_timestamp() - router.heard_at) * 1000,
@@ -150,7 +157,7 @@ function describeRouter(
   { servers, open }: { servers: KnownServer[]; open: KnownServer | undefined },
 ): Omit<RouterRecovery, 'isShardClosed'> {
   const { shard, routerId, redisId, putBackMark, behindMs } = router;
-  const about = { shard, routerId, redisId };
+  const about = { shard, routerId, service: router.service, host: router.host, redisId };
   if (!router.isHeard) return { ...about, state: 'is_silent', lackingMs: router.silentMs, isOverdue: false };
   const server = servers.find((each) => each.redisId === redisId);
   const raisedMs = server?.raisedMsAgo ?? 0;

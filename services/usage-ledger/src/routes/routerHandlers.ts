@@ -68,8 +68,8 @@ export function createRouterHandlers({
       return toAbsorbedBody(await (isAboutCalls ? absorb(recordedDb, asked) : absorbForCall(asked)));
     },
     async reportRouter({ params: { router_id: routerId }, body }) {
-      const { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;
-      const gate = await reportRouter({ routerId, shard, redisId, putBackMark, missingMark });
+      const { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark, process } = body;
+      const gate = await reportRouter({ routerId, shard, redisId, putBackMark, missingMark, process });
       return {
         redis_id: gate.redisId,
         mark: gate.mark,

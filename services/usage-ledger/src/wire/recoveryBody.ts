@@ -18,9 +18,11 @@ export function toRecoveryBody(
       seen_by: seenBy,
       waits_for: waitsFor,
     })),
-    routers: routers.map(({ shard, routerId, redisId, state, lackingMs, isOverdue }) => ({
+    routers: routers.map(({ shard, routerId, service, host, redisId, state, lackingMs, isOverdue }) => ({
       shard,
       router_id: routerId,
+      service,
+      host,
       redis_id: redisId,
       state,
       since: state === 'admits' ? null : since(lackingMs),
