@@ -127,6 +127,7 @@ function measureInference(meter: Meter): void {
     spoolBytes: () => 1,
     spoolWaitingBytes: () => 1,
     isSpoolHung: () => false,
+    isSpoolRefused: () => false,
     spoolLimitBytes: 1,
     redisMemoryShare: () => 1,
   });

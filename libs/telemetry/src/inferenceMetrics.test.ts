@@ -71,6 +71,7 @@ it('counts calls, tokens and waits of inference', async () => {
     spoolBytes: () => 4_096,
     spoolWaitingBytes: () => 1_024,
     isSpoolHung: () => true,
+    isSpoolRefused: () => false,
     spoolLimitBytes: 65_536,
     redisMemoryShare: () => 0.5,
   });

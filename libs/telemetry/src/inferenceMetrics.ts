@@ -33,6 +33,7 @@ export interface RouterState {
   spoolBytes: () => number;
   spoolWaitingBytes: () => number;
   isSpoolHung: () => boolean;
+  isSpoolRefused: () => boolean;
   spoolLimitBytes: number;
   /** Share of maxmemory that the fullest Redis uses. */
   redisMemoryShare: () => number;
@@ -201,7 +202,16 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     shed: ({ id }, reason) => sheds.add(1, { model: id, reason }),
     holdSwept: () => sweeps.add(1),
     alerted: (kind) => alerts.add(1, { kind }),
-    observe({ isOpen, openCalls, spoolBytes, spoolWaitingBytes, isSpoolHung, spoolLimitBytes, redisMemoryShare }) {
+    observe({
+      isOpen,
+      openCalls,
+      spoolBytes,
+      spoolWaitingBytes,
+      isSpoolHung,
+      isSpoolRefused,
+      spoolLimitBytes,
+      redisMemoryShare,
+    }) {
       gauge(
         'turnpike_router_admits',
         'Whether this process admits calls: 0 while the balances in Redis are not in force.',
@@ -218,6 +228,11 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
         'turnpike_spool_hung',
         'Whether an operation of the spool’s disk has taken longer than a second.',
         (result) => result.observe(Number(isSpoolHung())),
+      );
+      gauge(
+        'turnpike_spool_refused',
+        'Whether the spool’s disk refused the last write, as a full one does.',
+        (result) => result.observe(Number(isSpoolRefused())),
       );
       gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', (result) => result.observe(spoolLimitBytes));
       gauge(

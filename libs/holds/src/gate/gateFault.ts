@@ -9,8 +9,10 @@ export type GateFault =
   | { kind: 'billing_not_provisioned' }
   | { kind: 'spend_cap_reached' }
   | { kind: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
-  /** Redis gave no decision, or the spool is full: nothing is admitted that could not be recorded. */
-  | { kind: 'admission_unavailable' };
+  /** Redis gave no decision. */
+  | { kind: 'admission_unavailable' }
+  /** The spool is full, or its disk takes nothing: no call is admitted that could not be recorded. */
+  | { kind: 'spool_unavailable' };
 
 /** The largest cost of a call that does not fit into a balance. */
 export interface Shortfall {

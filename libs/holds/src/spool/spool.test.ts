@@ -327,11 +327,21 @@ describe('when the disk refuses a write', () => {
     await append(spool, '"before"');
     await tearNextWrite(11);
     await expect(append(spool, '"refused"')).rejects.toThrow('ENOSPC');
-    expect(spool.isFull).toBe(true);
+    expect([spool.isFull, spool.isRefused, spool.diskFault]).toEqual([true, true, 'refuses writes: ENOSPC']);
     await append(spool, '"after"');
     await append(spool, '"last"');
-    expect(spool.isFull).toBe(false);
+    expect([spool.isFull, spool.isRefused, spool.diskFault]).toEqual([false, false, undefined]);
     expect(await readLeft()).toEqual(['"before"', '"after"', '"last"']);
+  });
+
+  it('admits calls again once the disk takes a file of its own, though no call ends', async () => {
+    const { spool } = await openSpool();
+    await append(spool, '"before"');
+    await tearNextWrite(0);
+    await expect(append(spool, '"refused"')).rejects.toThrow('ENOSPC');
+    expect(spool.isFull).toBe(true);
+    await until('calls to be admitted', () => !spool.isFull);
+    expect(await readLeft()).toEqual(['"before"']);
   });
 });
 

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -20,11 +20,10 @@ const FLUSH_MS = 50;
 const READ_BYTES = 1_048_576;
 /** Share of the size at which no new call is admitted, so that those under way still find room. */
 const FULL_SHARE = 0.9;
-/**
- * After a failed write no call is admitted for this long; then the next one tries the disk again. After a failed flush the
- * spool tries by itself, so often.
- */
+/** How often the spool tries its disk by itself after a failed write or flush. No call is admitted meanwhile. */
 const RECOVERY_MS = 1_000;
+/** The file by which a disk that refused a write is tried, and its size. */
+const PROBE = { name: 'probe', bytes: 65_536 };
 /** A closed segment is rewritten once no more than a quarter of it waits: the disk holds at most four times what waits. */
 const SPARSE_PART = 4;
 /** How long the spool's end waits for its disk. */
@@ -108,6 +107,9 @@ export class Spool {
   #compactionFailedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #failedAt = Number.NEGATIVE_INFINITY;
+  /** Why the disk refused the last write. Undefined once it takes one. */
+  #writeFault: string | undefined;
+  #isProbing = false;
 
   private constructor({ dir, maxBytes, log, idOf }: SpoolOptions) {
     this.#dir = dir;
@@ -179,16 +181,21 @@ export class Spool {
   /** Describes to operators why the disk takes no events. Undefined if it takes them, also while the spool is full. */
   get diskFault(): string | undefined {
     if (this.isHung) return 'hangs: an operation has taken longer than a second';
+    if (this.#writeFault !== undefined) return `refuses writes: ${this.#writeFault}`;
     return this.#hasFlushFailed ? 'fails to flush' : undefined;
   }
 
   /**
-   * Whether new calls must be refused. The reasons are too little room, a disk that hangs, a recent failure to write,
+   * Whether new calls must be refused. The reasons are too little room, a disk that hangs or refused the last write,
    * and a failed flush whose events are not rewritten yet.
    */
   get isFull(): boolean {
-    if (this.isHung || this.#hasFlushFailed) return true;
-    return this.bytes > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
+    return this.diskFault !== undefined || this.bytes > this.#maxBytes * FULL_SHARE;
+  }
+
+  /** Whether the disk refused the last write. */
+  get isRefused(): boolean {
+    return this.#writeFault !== undefined;
   }
 
   /** Whether nothing waits to be released, or is being written. */
@@ -296,6 +303,7 @@ export class Spool {
         for (const { resolve } of batch) resolve();
       } catch (error) {
         this.#failedAt = performance.now();
+        this.#noteRefusal(error);
         for (const { reject } of batch) reject(error);
       }
       this.#underWay = [];
@@ -304,6 +312,37 @@ export class Spool {
       if (bytes >= 2 * SEGMENT_BYTES && !this.isHung) await this.#makingNext;
     }
     this.#isWriting = false;
+  }
+
+  /** Notes that the disk refuses writes, and tries it until it takes one, whether or not calls end meanwhile. */
+  #noteRefusal(error: unknown): void {
+    this.#writeFault =
+      (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.message : String(error));
+    void this.#probe();
+  }
+
+  #noteTaken(): void {
+    if (this.#writeFault === undefined) return;
+    this.#writeFault = undefined;
+    this.#log.warn('spool disk takes events again');
+  }
+
+  async #probe(): Promise<void> {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    const path = join(this.#dir, PROBE.name);
+    while (this.#writeFault !== undefined && !this.#isClosed) {
+      await delay(RECOVERY_MS, undefined, { ref: false });
+      if (this.isHung || this.#hasFlushFailed) continue;
+      try {
+        await this.#disk.beside(() => writeFile(path, Buffer.alloc(PROBE.bytes), { flush: true }));
+        this.#noteTaken();
+      } catch {
+        // The refusal is logged once, where an event was refused.
+      }
+      await this.#disk.beside(() => rm(path, { force: true })).catch(() => undefined);
+    }
+    this.#isProbing = false;
   }
 
   /** Once they are written, those that nobody waits for any more are left out of account. */
@@ -326,6 +365,7 @@ export class Spool {
     await this.#disk.run(() => file.appendFile(bytes));
     segment.bytes = hasFailed ? (await this.#disk.run(() => file.stat())).size : segment.bytes + bytes.length;
     this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#noteTaken();
     for (const { isRefused, waits, events } of written)
       for (const event of events) {
         if (isRefused || waits?.(event) === false) continue;
@@ -408,6 +448,7 @@ export class Spool {
     for (const { id } of events) this.#unflushed.delete(id);
     this.#hasFlushFailed = false;
     this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#writeFault = undefined;
     this.#log.warn({ events: events.length }, 'spool is flushed to disk again, in a new segment');
     segment.bytes = bytes.length;
     const former = [...this.#segments].filter(([, { file, isAside }]) => file && !isAside);

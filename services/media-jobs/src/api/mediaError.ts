@@ -170,6 +170,8 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
       );
     case 'admission_unavailable':
       return unavailable('service_unavailable', `Balances cannot be checked right now. ${NOTHING_RAN}`);
+    case 'spool_unavailable':
+      return unavailable('service_unavailable', `Usage cannot be recorded right now. ${NOTHING_RAN}`);
     case 'backend_unavailable':
       return unavailable(
         'backend_unavailable',

@@ -43,7 +43,7 @@ export async function admitMedia(dependencies: AdmitMediaDependencies, asked: Me
   const { key, authenticateAgain, operation, resolved, unitsBound, isStream, traceparent } = asked;
   const { model, priceVersion } = resolved;
   const price = priceOf(model, operation);
-  if (dependencies.spool.isFull) throw refuse({ kind: 'admission_unavailable' });
+  if (dependencies.spool.isFull) throw refuse({ kind: 'spool_unavailable' });
   const call: MediaCall = {
     callId: newUuidV7(),
     workspaceId: key.workspace.workspaceId,

@@ -89,10 +89,13 @@ export async function admit(
     return admitted;
   } catch (error) {
     // Another process may admit: who asked goes on by a new connection, which leads to one that is ready.
-    if (error instanceof ApiError && error.fault.kind === 'admission_unavailable') res.shouldKeepAlive = false;
+    if (error instanceof ApiError && NOT_HERE.has(error.fault.kind)) res.shouldKeepAlive = false;
     throw error;
   }
 }
+/** Faults of this process alone. */
+const NOT_HERE: ReadonlySet<string> = new Set(['admission_unavailable', 'spool_unavailable']);
+
 interface ToAdmit extends ResolvedRequest<MediaRequest> {
   /** Decoded seconds of a recording. */
   heardSeconds?: number;

@@ -140,6 +140,8 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       );
     case 'admission_unavailable':
       return unavailable('Balances cannot be checked right now, so nothing was run or charged. Retry with backoff.');
+    case 'spool_unavailable':
+      return unavailable('Usage cannot be recorded right now, so nothing was run or charged. Retry with backoff.');
     case 'catalog_unavailable':
       return unavailable('The model catalog is not loaded yet. Retry with backoff.');
     case 'no_room_for_body':

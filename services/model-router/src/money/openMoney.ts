@@ -19,6 +19,7 @@ export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: Infer
     spoolBytes: () => spool.bytes,
     spoolWaitingBytes: () => spool.waitingBytes,
     isSpoolHung: () => spool.isHung,
+    isSpoolRefused: () => spool.isRefused,
     spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
     redisMemoryShare: () => Math.max(0, ...shards.all.map(({ standing }) => standing.memoryShare)),
   });

@@ -53,7 +53,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     refusedBodies.check(key.keyId);
     const request = await operation.parse(await readBody(req, operation.limits, room));
     const { model, version } = resolveModel(request, key, { catalog, authenticator, engines: house.engines });
-    if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
+    if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'spool_unavailable' });
 
     house.queue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
@@ -121,7 +121,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       if (!isAdmitted && !(fault && NOT_OF_THE_KEY.has(fault.kind))) refusedBodies.take(keyId, room.bytes);
       if (!res.headersSent) res.removeHeader(RESPONSE_FORMAT_HEADER);
       // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
-      if (fault?.kind === 'admission_unavailable') res.shouldKeepAlive = false;
+      if (fault?.kind === 'admission_unavailable' || fault?.kind === 'spool_unavailable') res.shouldKeepAlive = false;
       if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, keyId);
       throw error;
     } finally {
@@ -143,6 +143,7 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
   'no_healthy_engine',
   'overloaded',
   'admission_unavailable',
+  'spool_unavailable',
   'auth_unavailable',
 ]);
 
