@@ -14,6 +14,8 @@ export interface AuthenticatorOptions {
   internalHeaders: InternalHeaders;
   /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
   cacheTtlMs: number;
+  /** How much longer a verdict that lets a key in may be reused while auth gives none; 0 unless given. */
+  graceMs?: number;
   /** Longest wait for a verdict. */
   timeoutMs?: number;
   /** Most questions to auth at once; those above wait, within their deadline. As many as there are unless given. */
@@ -22,7 +24,7 @@ export interface AuthenticatorOptions {
 
 /** Answers 'who is calling' from a small cache, else from `auth`. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { authUrl, region, internalHeaders, cacheTtlMs, timeoutMs = 500, questionsAtOnce } = options;
+  const { authUrl, region, internalHeaders, cacheTtlMs, graceMs = 0, timeoutMs = 500, questionsAtOnce } = options;
   const dispatcher =
     questionsAtOnce === undefined
       ? undefined
@@ -31,6 +33,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return createCachingAuthenticator({
     region,
     cacheTtlMs,
+    graceMs,
     findKey: async (keySha256) => (await auth.verifyKey({ body: { key_sha256: keySha256 } })).key ?? undefined,
   });
 }

@@ -171,3 +171,74 @@ it('takes a key for none that has nothing left', async () => {
   questions[0]?.resolve({ ...record, expiresAt, expiresInMs: 0 });
   await expect(asked).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
 });
+
+/** One on a clock of the test, with a verdict of 30 s and a grace of 15 s, and an auth that answers unless it is away. */
+function aGracefulAuthenticator() {
+  const clock = { ms: 0 };
+  const auth: { isAway: boolean; asked: number; key: KeyRecord | undefined } = { isAway: false, asked: 0, key: record };
+  const authenticator = createCachingAuthenticator({
+    region: 'us',
+    cacheTtlMs: 30_000,
+    graceMs: 15_000,
+    nowMs: () => clock.ms,
+    async findKey() {
+      auth.asked += 1;
+      if (auth.isAway) throw new Error('away');
+      return auth.key;
+    },
+  });
+  return { clock, auth, ...authenticator };
+}
+const settled = (): Promise<void> => delay(0);
+
+it('lets a key that is used once a second go on for 29 s after auth has gone, whenever that is', async () => {
+  for (let goneAt = 1; goneAt <= 31; goneAt += 1) {
+    const { clock, auth, authenticate } = aGracefulAuthenticator();
+    const key = aHeader();
+    let lastAt = 0;
+    for (let second = 0; second < 90; second += 1) {
+      clock.ms = second * 1_000;
+      auth.isAway = second >= goneAt;
+      const isLetIn = await authenticate(key).then(
+        () => true,
+        () => false,
+      );
+      await settled();
+      if (!isLetIn) break;
+      lastAt = second;
+    }
+    expect(lastAt - goneAt).toBeGreaterThanOrEqual(29);
+    expect(lastAt - goneAt).toBeLessThanOrEqual(45);
+  }
+});
+
+it('asks about a key in use once in 15 s, and once a second in the background without an answer', async () => {
+  const { clock, auth, authenticate } = aGracefulAuthenticator();
+  const key = aHeader();
+  const use = async (ms: number): Promise<void> => {
+    for (const until = clock.ms + ms; clock.ms < until; clock.ms += 100) {
+      await authenticate(key);
+      await settled();
+    }
+  };
+  await use(30_000);
+  expect(auth.asked).toBe(2);
+  auth.isAway = true;
+  await use(25_000);
+  expect(auth.asked).toBeLessThanOrEqual(2 + 16);
+});
+
+it('lets a key in by no verdict older than 30 s while auth answers, and by none past its end', async () => {
+  const { clock, auth, authenticate } = aGracefulAuthenticator();
+  const [revoked, ending] = [aHeader(), aHeader()];
+  await authenticate(revoked);
+  auth.key = { ...record, keyId: 'key_ending', expiresInMs: 32_000 };
+  await authenticate(ending);
+  clock.ms = 30_000;
+  auth.key = undefined;
+  await expect(authenticate(revoked)).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
+  auth.isAway = true;
+  await expect(authenticate(ending)).resolves.toMatchObject({ keyId: 'key_ending' });
+  clock.ms = 32_000;
+  await expect(authenticate(ending)).rejects.toMatchObject({ fault: { kind: 'auth_unavailable' } });
+});

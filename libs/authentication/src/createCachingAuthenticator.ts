@@ -6,6 +6,8 @@ import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { ModelNotAllowed } from '@turnpike/public-api/modelNotAllowed';
 import { LRUCache } from 'lru-cache';
 
+/** Pause after a question that got no verdict, before a verdict that is still fresh is renewed again. */
+const RENEWAL_PAUSE_MS = 1_000;
 /** A refusal is cached for this long at most, so that a key works soon after it becomes valid again. */
 const REFUSAL_TTL_MS = 5_000;
 
@@ -34,20 +36,36 @@ export interface CachingAuthenticatorOptions {
   region: Region;
   /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
   cacheTtlMs: number;
+  /**
+   * How much longer a verdict that lets a key in may be reused if a question about the key gets no verdict. Where it is above 0, the
+   * first use past half of `cacheTtlMs` asks in the background, so a key in use goes on for the whole of `cacheTtlMs` without auth.
+   */
+  graceMs?: number;
+  /** Monotonic time. */
+  nowMs?: () => number;
+}
+
+/** The record of a key, and until when it is used. */
+interface Verdict {
+  key: KeyRecord;
+  /** From then on a use asks in the background. */
+  renewAtMs: number;
+  /** From then on a use asks first. */
+  freshUntilMs: number;
+  /** From then on the verdict is not used. */
+  usableUntilMs: number;
 }
 
 /** Answers 'who is calling' from a small cache by the key's full hash, else by asking once for all that wait. */
 export function createCachingAuthenticator(options: CachingAuthenticatorOptions): CachingAuthenticator {
-  const { findKey, region, cacheTtlMs } = options;
+  const { findKey, region, cacheTtlMs, graceMs = 0, nowMs = () => performance.now() } = options;
   const refusalTtlMs = Math.min(cacheTtlMs, REFUSAL_TTL_MS);
   // Unknown keys are kept apart, so that a flood of them cannot push the known ones out.
   // Old ones stay, for a key is asked about again by whoever calls with it.
-  const known = new LRUCache<string, KeyRecord>({
+  const known = new LRUCache<string, Verdict>({
     max: 50_000,
-    ttl: cacheTtlMs,
-    noDeleteOnStaleGet: true,
     noDisposeOnSet: true,
-    dispose: ({ keyId }, keySha256) => unlist(keyId, keySha256),
+    dispose: ({ key: { keyId } }, keySha256) => unlist(keyId, keySha256),
   });
   /** Keys whose records were forgotten because they did not allow a model. */
   const doubted = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
@@ -74,23 +92,67 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       unknown.set(keySha256, true);
       return undefined;
     }
-    const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
-    known.set(keySha256, key, { ttl: Math.min(isLetIn ? cacheTtlMs : refusalTtlMs, Math.ceil(lifeMs)) });
+    known.set(keySha256, toVerdict(key, lifeMs));
     const [other, ...ended] = (hashesOfKeyId.get(key.keyId) ?? []).filter((hash) => hash !== keySha256);
     for (const hash of ended) known.delete(hash);
     hashesOfKeyId.set(key.keyId, other === undefined ? [keySha256] : [keySha256, other]);
     return key;
   }
 
+  function toVerdict(key: KeyRecord, lifeMs: number): Verdict {
+    const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
+    const now = nowMs();
+    const freshMs = Math.min(isLetIn ? cacheTtlMs : refusalTtlMs, Math.ceil(lifeMs));
+    const usableMs = isLetIn ? Math.min(cacheTtlMs + graceMs, Math.ceil(lifeMs)) : freshMs;
+    return {
+      key,
+      renewAtMs: now + (graceMs > 0 && isLetIn ? cacheTtlMs / 2 : Number.POSITIVE_INFINITY),
+      freshUntilMs: now + freshMs,
+      usableUntilMs: now + usableMs,
+    };
+  }
+
+  /** Asks about a key whose verdict is still used meanwhile. */
+  function renew(keySha256: string, verdict: Verdict): void {
+    verdict.renewAtMs = nowMs() + RENEWAL_PAUSE_MS;
+    askOnce(keySha256, undefined).catch(() => undefined);
+  }
+
+  /** Returns the record of a key that is asked about first. Without a verdict the one before is used, if it still may be. */
+  async function askFirst(keySha256: string, beforeAsking: (() => void) | undefined): Promise<KeyRecord | undefined> {
+    try {
+      return await askOnce(keySha256, beforeAsking);
+    } catch (error) {
+      const before = known.peek(keySha256);
+      const isUnanswered = error instanceof ApiError && error.fault.kind === 'auth_unavailable';
+      if (!isUnanswered || !before || nowMs() >= before.usableUntilMs) throw error;
+      return before.key;
+    }
+  }
+
   /** One question at a time for a key, however many calls wait for it. */
   function askOnce(keySha256: string, beforeAsking: (() => void) | undefined): Promise<KeyRecord | undefined> {
     const running = questions.get(keySha256);
     if (running) return running;
-    if (known.peek(keySha256, { allowStale: true }) === undefined) beforeAsking?.();
+    if (!known.has(keySha256)) beforeAsking?.();
     const asked = questions;
     const asking = ask(keySha256, asked).finally(() => asked.delete(keySha256));
     asked.set(keySha256, asking);
     return asking;
+  }
+
+  /** Returns the record of a key as far as it may be used now. Asks where there is none. */
+  function findVerdict(
+    keySha256: string,
+    beforeAsking: (() => void) | undefined,
+  ): KeyRecord | undefined | Promise<KeyRecord | undefined> {
+    const verdict = known.get(keySha256);
+    const now = nowMs();
+    if (verdict && now < verdict.freshUntilMs) {
+      if (now >= verdict.renewAtMs) renew(keySha256, verdict);
+      return verdict.key;
+    }
+    return unknown.has(keySha256) ? undefined : askFirst(keySha256, beforeAsking);
   }
 
   function forget(keyId: string): void {
@@ -100,8 +162,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   return {
     async authenticate(authorization, beforeAsking) {
       const keySha256 = parseAuthorization(authorization);
-      const remembered = known.get(keySha256);
-      const key = remembered ?? (unknown.has(keySha256) ? undefined : await askOnce(keySha256, beforeAsking));
+      const key = await findVerdict(keySha256, beforeAsking);
       assertUsable(key, region);
       return key;
     },

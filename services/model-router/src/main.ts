@@ -10,7 +10,10 @@ import { configSchema, toKubernetesApi } from './config.ts';
 import { openMoney } from './money/openMoney.ts';
 import { openFleet } from './placement/openFleet.ts';
 
+/** A revoked key of which the router was not told is let in for at most so long while auth answers. */
 const KEY_CACHE_TTL_MS = 30_000;
+/** With the renewal at half of the time above, a key in use goes on for 30 s after auth has gone. */
+const KEY_GRACE_MS = KEY_CACHE_TTL_MS / 2;
 /** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
 const QUESTIONS_AT_ONCE = 32;
 
@@ -37,6 +40,7 @@ startService({
       region: config.REGION,
       internalHeaders,
       cacheTtlMs: KEY_CACHE_TTL_MS,
+      graceMs: KEY_GRACE_MS,
       timeoutMs: config.AUTH_TIMEOUT_MS,
       questionsAtOnce: QUESTIONS_AT_ONCE,
     });
