@@ -101,6 +101,13 @@ const CASES: Case[] = [
       'way in Redis',
   },
   {
+    alert: 'SpoolDiskRefuses',
+    series: { [at('turnpike_spool_refused')]: stays(1) },
+    labels: ROUTER,
+    says:
+      'The disk of the spool of model-router model-router-1 refuses writes, as a full one does: it refuses calls',
+  },
+  {
     alert: 'RedisFills',
     series: { [at('turnpike_redis_memory_ratio')]: stays(0.8) },
     labels: ROUTER,
@@ -151,7 +158,7 @@ const CASES: Case[] = [
     alert: 'AdmissionRefused',
     series: { [at('turnpike_faults_total', 'fault="admission_unavailable"')]: grows(5) },
     labels: { job: 'model-router' },
-    says: 'model-router refuses calls because Redis does not admit them, or its spool is full',
+    says: 'model-router refuses calls because Redis does not admit them',
   },
   {
     alert: 'RedisSlow',
@@ -306,6 +313,37 @@ const CASES: Case[] = [
     alert: 'ModelWithoutEngine',
     series: { [at('turnpike_faults_total', 'fault="no_healthy_engine"')]: grows(5) },
     says: 'Calls are refused because no engine of their model takes them',
+  },
+  {
+    alert: 'NoEngines',
+    series: { [at('turnpike_engine_breaker', 'engine="e1"')]: UNKNOWN },
+    says: '1 routers run, and none of them knows an engine: every call of text is refused',
+  },
+  {
+    alert: 'ModelNotServed',
+    series: {
+      'turnpike_warnings{job="model-router", instance="model-router-1", kind="model_without_engine", subject="m"}':
+        stays(1),
+    },
+    labels: { subject: 'm' },
+    says: 'The catalog sells m, and no engine takes its calls',
+  },
+  {
+    alert: 'TargetNotListed',
+    series: {
+      'turnpike_warnings{job="model-router", instance="model-router-1", kind="target_not_listed", subject="pool"}':
+        stays(1),
+    },
+    labels: { subject: 'pool' },
+    says: 'The engines of target pool cannot be listed',
+  },
+  {
+    alert: 'FileRefused',
+    series: {
+      'turnpike_warnings{job="catalog", instance="catalog-1", kind="file_refused", subject="CATALOG_FILE"}': stays(1),
+    },
+    labels: { job: 'catalog', subject: 'CATALOG_FILE' },
+    says: 'catalog refuses CATALOG_FILE: the last good one is in force',
   },
   {
     alert: 'EngineLeftOut',
