@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { generateSigningKey } from '@turnpike/config/internalKeys';
 import { until } from '@turnpike/test-support/until';
 import { readLogLines } from '../support/readLogLines.ts';
 import { type CommandOutcome, runTurnpike, runTurnpikeHere } from '../support/runTurnpike.ts';
@@ -463,31 +466,62 @@ it('counts the engines of models of text, and the backends of models of media', 
   ]);
 });
 
-it('says of each service that it is ready, and what wants a look', async () => {
-  expect(await done('status')).toEqual({
+it('says of each service that it is ready, makes a call through the edge, and has nothing that wants a look', async () => {
+  const shown = await until('a stack in which all is well', async () => {
+    const { code, stdout } = await runTurnpikeHere(['status', '--json'], stack);
+    const document = code === 0 ? JSON.parse(stdout) : undefined;
+    // A ledger that has just started has not counted its dead letters.
+    return document?.services['usage-ledger'].dead_letters === 0 ? document : undefined;
+  });
+  const well = { state: 'ready', missing: [], problems: [], looks: [] };
+  const spool = { spool_bytes: expect.any(Number), spool_limit_bytes: expect.any(Number) };
+  const number = expect.any(Number);
+  expect(shown).toEqual({
     services: {
-      auth: { state: 'ready', missing: [] },
-      catalog: { state: 'ready', missing: [], version: expect.any(Number), live_models: expect.any(Number) },
-      'model-router': {
-        state: 'ready',
-        missing: [],
-        engines: expect.any(Number),
-        engines_in: expect.any(Number),
-        open_calls: expect.any(Number),
-        spool_bytes: expect.any(Number),
-        alerts: 0,
-      },
-      'usage-ledger': {
-        state: 'ready',
-        missing: [],
-        event_lag_records: expect.any(Number),
-        dead_letters: 0,
-        mismatches: 0,
-      },
-      'media-jobs': { state: 'ready', missing: [], overdue_jobs: 0, spool_bytes: expect.any(Number), alerts: 0 },
-      'control-plane': { state: 'ready', missing: [] },
+      edge: { ...well, status_of_a_call: 401, milliseconds: number },
+      auth: well,
+      catalog: { ...well, version: number, live_models: number },
+      'model-router': { ...well, ...spool, engines: number, engines_in: number, open_calls: number, alerts: 0 },
+      'usage-ledger': { ...well, event_lag_records: number, dead_letters: 0, mismatches: 0 },
+      'media-jobs': { ...well, ...spool, backends: number, backends_in: number, overdue_jobs: 0, alerts: 0 },
+      'control-plane': well,
     },
   });
+});
+
+it('names in status a target that cannot be listed, a file that is refused, and a token that is not accepted', async () => {
+  const file = join(stack.stateDir, 'engines.json');
+  const before = await readFile(file, 'utf8');
+  const put = async (text: string) => {
+    await writeFile(`${file}.next`, text);
+    await rename(`${file}.next`, file);
+  };
+  const shows = (code: number, text: string, options: { stackFile: string } = stack) =>
+    until(`status to say ${text}`, async () => {
+      const outcome = await runTurnpikeHere(['status'], options);
+      return outcome.code === code && outcome.stdout.includes(text);
+    });
+  try {
+    const lost = { id: 'lost', discover: 'dns://nowhere.invalid:9' };
+    await put(JSON.stringify({ engines: [...JSON.parse(before).engines, lost] }));
+    await shows(3, 'model-router: the engines of target lost cannot be listed since ');
+    expect((await done('engines')).targets_not_listed).toEqual([expect.objectContaining({ id: 'lost' })]);
+    await put('{"engines": [\n{"id": "no blanks", "url": "http://127.0.0.1:9"}]}');
+    await shows(3, 'cannot be used: engines.0.id: must be letters, digits and . _ : / @ - (line 2)');
+  } finally {
+    await put(before);
+  }
+
+  const described = JSON.parse(await readFile(stack.stackFile, 'utf8'));
+  const secrets = JSON.parse(await readFile(described.regions.us.secrets_file, 'utf8'));
+  const folder = await mkdtemp(join(stack.stateDir, 'strange-'));
+  secrets.internalKeys.operator = generateSigningKey('us/operator');
+  described.regions.us.secrets_file = join(folder, 'secrets.json');
+  await writeFile(join(folder, 'secrets.json'), JSON.stringify(secrets));
+  await writeFile(join(folder, 'stack.json'), JSON.stringify(described));
+  await shows(1, 'catalog: does not accept the operator’s token', { stackFile: join(folder, 'stack.json') });
+
+  await until('all to be well again', async () => (await runTurnpikeHere(['status'], stack)).code === 0);
 });
 
 it('shows the engines as the router sees them', async () => {

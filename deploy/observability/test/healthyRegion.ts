@@ -112,7 +112,11 @@ export const HEALTHY: Record<string, string> = {
 
 /** The healthy region's series of a metric with this in its labels. Throws unless there is exactly one. */
 export function seriesOf(metric: string, part = ''): string {
-  const found = Object.keys(HEALTHY).filter((series) => series.startsWith(`${metric}{`) && series.includes(part));
+  const found = seriesOfAll(metric).filter((series) => series.includes(part));
   if (found.length !== 1 || found[0] === undefined) throw new Error(`${metric} ${part} names ${found.length} series`);
   return found[0];
 }
+
+/** The healthy region's series of a metric. */
+export const seriesOfAll = (metric: string): string[] =>
+  Object.keys(HEALTHY).filter((series) => series.startsWith(`${metric}{`));

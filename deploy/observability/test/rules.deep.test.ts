@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { grows, seriesOf, stays } from './healthyRegion.ts';
+import { grows, seriesOf, seriesOfAll, stays } from './healthyRegion.ts';
 import { ALERTS, GLOBAL_ALERTS } from './readRules.ts';
 import { type Case, testRules, toFiringTest, toTest, UNKNOWN } from './testRules.ts';
 
@@ -104,8 +104,7 @@ const CASES: Case[] = [
     alert: 'SpoolDiskRefuses',
     series: { [at('turnpike_spool_refused')]: stays(1) },
     labels: ROUTER,
-    says:
-      'The disk of the spool of model-router model-router-1 refuses writes, as a full one does: it refuses calls',
+    says: 'The disk of the spool of model-router model-router-1 refuses writes, as a full one does: it refuses calls',
   },
   {
     alert: 'RedisFills',
@@ -316,7 +315,7 @@ const CASES: Case[] = [
   },
   {
     alert: 'NoEngines',
-    series: { [at('turnpike_engine_breaker', 'engine="e1"')]: UNKNOWN },
+    series: Object.fromEntries(seriesOfAll('turnpike_engine_breaker').map((series) => [series, MISSING])),
     says: '1 routers run, and none of them knows an engine: every call of text is refused',
   },
   {
