@@ -30,7 +30,10 @@ const write = (...names: string[]) => put(JSON.stringify({ names }));
 function follow(): void {
   followed = followEntriesFile(file, {
     setting: 'NAMES_FILE',
-    schema: z.strictObject({ names: z.array(z.string()) }).transform(({ names }) => names),
+    schema: z
+      .strictObject({ names: z.array(z.string()), force: z.boolean().optional() })
+      .transform(({ names }) => names),
+    describeLoss: (latest, before) => (before - latest > 2 ? `leaves ${latest} of ${before} names` : undefined),
     onChange() {
       changes += 1;
     },
@@ -70,6 +73,18 @@ it('keeps the last good entries when the file goes bad or away, and says so once
   await until('the mended file to be read', () => changes === 1);
   expect([followed?.entries(), followed?.fault()]).toEqual([['c'], undefined]);
   expect(logged).toHaveBeenCalledTimes(2);
+});
+
+it('keeps the entries where a file takes away too many of them, unless the file says that it is meant', async () => {
+  write('a', 'b', 'c');
+  follow();
+  write();
+  await until('the empty file to be refused', () => followed?.fault() !== undefined);
+  expect(followed?.fault()?.reason).toBe(`NAMES_FILE ${file} is refused: it leaves 0 of 3 names`);
+  expect(followed?.entries()).toEqual(['a', 'b', 'c']);
+  put('{"names": [], "force": true}');
+  await until('the forced file to be read', () => changes === 1);
+  expect([followed?.entries(), followed?.fault()]).toEqual([[], undefined]);
 });
 
 it('does not begin without a file', () => {

@@ -13,6 +13,11 @@ export interface EntriesFileOptions<Entry> {
   setting: string;
   /** From the file's JSON to its entries. */
   schema: z.ZodType<readonly Entry[]>;
+  /**
+   * Describes why entries may not take the place of those in force, as in `leaves 1 of 8 targets`. They may if it returns undefined, or the
+   * file has `"force": true`.
+   */
+  describeLoss?: (latest: number, before: number) => string | undefined;
   onChange: () => void;
   log: Logger;
 }
@@ -38,10 +43,10 @@ export interface EntriesFile<Entry> {
  */
 export function followEntriesFile<Entry>(
   file: string,
-  { setting, schema, onChange, log }: EntriesFileOptions<Entry>,
+  { setting, schema, describeLoss, onChange, log }: EntriesFileOptions<Entry>,
 ): EntriesFile<Entry> {
   let text = readNow();
-  let entries = parse(text);
+  let { entries } = parseEntriesFile(text, { file, setting, schema });
   /** Mistakes in the file. They stay while the file cannot be read. */
   let mistakes: FileFault | undefined;
   let unreadable: FileFault | undefined;
@@ -54,19 +59,18 @@ export function followEntriesFile<Entry>(
     }
   }
 
-  function parse(latest: string): readonly Entry[] {
-    try {
-      return schema.parse(JSON.parse(latest));
-    } catch (error) {
-      throw new Error(`${setting} ${file} cannot be used: ${toReason(error, latest)}`, { cause: error });
-    }
+  function accept(latest: string): readonly Entry[] {
+    const next = parseEntriesFile(latest, { file, setting, schema });
+    const loss = next.isForced ? undefined : describeLoss?.(next.entries.length, entries.length);
+    if (loss !== undefined) throw new Error(`${setting} ${file} is refused: it ${loss}`);
+    return next.entries;
   }
 
   function take(latest: string): void {
     if (latest === text) return;
     text = latest;
     try {
-      entries = parse(latest);
+      entries = accept(latest);
       mistakes = undefined;
       log.info({ file, entries: entries.length }, `${setting} read again`);
     } catch (error) {
@@ -101,6 +105,20 @@ const toFault = (error: unknown): FileFault => ({
   reason: error instanceof Error ? error.message : String(error),
   since: new Date(),
 });
+
+/** Returns the entries of a JSON text. Throws one line that says where and why it cannot be used. */
+export function parseEntriesFile<Entry>(
+  text: string,
+  { file, setting, schema }: Pick<EntriesFileOptions<Entry>, 'setting' | 'schema'> & { file: string },
+): { entries: readonly Entry[]; isForced: boolean } {
+  try {
+    const content: unknown = JSON.parse(text);
+    const isForced = (content as { force?: unknown } | null)?.force === true;
+    return { entries: schema.parse(content), isForced };
+  } catch (error) {
+    throw new Error(`${setting} ${file} cannot be used: ${toReason(error, text)}`, { cause: error });
+  }
+}
 
 /** Returns the places and the reasons of an error in one line. */
 function toReason(error: unknown, text: string): string {

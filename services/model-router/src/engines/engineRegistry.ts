@@ -6,7 +6,7 @@ import type { PricedModel } from '../catalog/catalog.ts';
 import { isFact, type OutReason } from '../health/engineHealth.ts';
 import { findOutliers, mayLeaveOut } from '../health/outliers.ts';
 import { RetryBudget } from '../health/retryBudget.ts';
-import { engineEntriesSchema } from './discovery/engineEntries.ts';
+import { describeLoss, engineEntriesSchema } from './discovery/engineEntries.ts';
 import { followAddresses, type ListedEngine, type TargetFault } from './discovery/followAddresses.ts';
 import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
 import { systemNameServer } from './discovery/resolveDns.ts';
@@ -83,6 +83,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   const file = followEntriesFile(enginesFile, {
     setting: 'ENGINES_FILE',
     schema: engineEntriesSchema,
+    describeLoss,
     onChange: reconcile,
     log,
   });

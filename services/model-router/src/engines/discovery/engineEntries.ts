@@ -52,6 +52,13 @@ const nameOf = ({ url, discover }: { url?: string | undefined; discover?: Discov
 /** Names an address without telling it, and alike on every router. */
 export const digestOf = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 8);
 
+/**
+ * Describes why so few targets may not take the place of so many: fewer than half, or none. Such a file is more often a wrong merge
+ * than a wish. Returns undefined for any other.
+ */
+export const describeLoss = (latest: number, before: number): string | undefined =>
+  latest * 2 < before ? `leaves ${latest} of ${before} targets; "force": true in the file takes them away` : undefined;
+
 /** One entry of the engines file: a routing target and where its engines are. */
 export type EngineEntry = z.output<typeof entrySchema>;
 
@@ -62,6 +69,8 @@ export const engineEntriesSchema = z
       .array(entrySchema)
       .max(MAX_ENTRIES)
       .refine((entries) => new Set(entries.map(({ id }) => id)).size === entries.length, 'an engine id stands twice'),
+    /** Lets this file take away more than half of the targets. */
+    force: z.boolean().optional(),
   })
   .transform(({ engines }) => engines);
 
