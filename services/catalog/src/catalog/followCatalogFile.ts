@@ -5,10 +5,13 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Db } from '../database/createDb.ts';
 import { applyCatalog, findLastCatalog } from './applyCatalog.ts';
+import { compareCatalogs, isLargeChange } from './compareCatalogs.ts';
 import { enableModels, findDisabledModels } from './disabledModels.ts';
 import { CatalogFileError, readCatalogFile } from './readCatalogFile.ts';
 
 const LOOK_MS = 1_000;
+/** Changes of a version that one line names. */
+const MAX_LOGGED = 50;
 
 /** Why the catalog file cannot be used while the last good version stays in force. */
 export interface CatalogFault {
@@ -79,9 +82,23 @@ export async function followCatalogFile({
     if (file === seenFile && disabled.join() === seenDisabled.join()) return;
     const latest = file === seenFile ? fileModels : await readModels();
     // A refused file puts nothing in force. A switch of a model does, also beside one.
-    if (latest || disabled.join() !== seenDisabled.join()) catalog = await apply(latest ?? fileModels);
+    if (latest || disabled.join() !== seenDisabled.join()) {
+      const before = catalog;
+      catalog = await apply(latest ?? fileModels);
+      logChanges(before, catalog);
+    }
     if (latest && file !== seenFile) [fileModels, fault] = [latest, undefined];
     [seenFile, seenDisabled] = [file, disabled];
+  }
+
+  function logChanges(before: CatalogSnapshot, after: CatalogSnapshot): void {
+    const changes = compareCatalogs(before.models, after.models);
+    const large = changes.filter(isLargeChange);
+    const version = after.version;
+    if (changes.length > 0)
+      log.info({ version, count: changes.length, changes: changes.slice(0, MAX_LOGGED) }, 'catalog changed');
+    if (large.length > 0)
+      log.warn({ version, changes: large.slice(0, MAX_LOGGED) }, 'prices changed by more than a factor of 10');
   }
 
   /** Reads the file. Undefined if it is refused. */
