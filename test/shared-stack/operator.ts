@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { generateSigningKey } from '@turnpike/config/internalKeys';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { until } from '@turnpike/test-support/until';
 import { readLogLines } from '../support/readLogLines.ts';
 import { type CommandOutcome, runTurnpike, runTurnpikeHere } from '../support/runTurnpike.ts';
@@ -522,6 +523,64 @@ it('names in status a target that cannot be listed, a file that is refused, and 
   await shows(1, 'catalog: does not accept the operator’s token', { stackFile: join(folder, 'stack.json') });
 
   await until('all to be well again', async () => (await runTurnpikeHere(['status'], stack)).code === 0);
+});
+
+it('checks a catalog file before it is put in force: mistakes, differences, factors, and models without engines', async () => {
+  const file = join(stack.stateDir, 'checked.yaml');
+  const deployed = await readFile(join(repositoryRoot, 'deploy/catalog/us/catalog.yaml'), 'utf8');
+  const { models } = await done('models', 'list');
+  const price: string = models.find(({ id }: { id: string }) => id === MODEL).pricing.prompt;
+  const check = async (text: string) => {
+    await writeFile(file, text);
+    const { code, stdout } = await runTurnpikeHere(['catalog', 'check', file, '--json'], stack);
+    return { code, document: JSON.parse(stdout) };
+  };
+  const dearer = deployed.replaceAll(`prompt: "${price}"`, 'prompt: "0.5"');
+  expect(dearer).not.toBe(deployed);
+  const { code, document } = await check(dearer);
+  expect(code).toBe(3);
+  expect(document.changes).toContainEqual({
+    ...{ model: MODEL, kind: 'changed', field: 'pricing.prompt', from: price, to: '0.5' },
+    factor: expect.any(Number),
+  });
+  const factor = `${MODEL}: pricing.prompt changes from ${price} to 0.5, by more than a factor of 10`;
+  expect(document.warnings).toContain(factor);
+
+  const unknown = await check(deployed.replace('- id: bge-m3\n', '- id: not-served\n'));
+  expect(unknown.document.warnings).toEqual(
+    expect.arrayContaining([
+      'not-served is sold, and no engine or backend is known for it',
+      'bge-m3 has engines and is not in the file',
+    ]),
+  );
+  const refused = await check(deployed.replace(`prompt: "${price}"`, 'prompt: "-1"'));
+  expect(refused.code).toBe(1);
+  expect(refused.document.mistakes).toEqual([expect.stringMatching(/checked\.yaml:\d+: .*"-1" is not a price/)]);
+  expect((await done('models', 'show', MODEL)).model).toMatchObject({ id: MODEL, pricing: { prompt: price } });
+});
+
+it('checks an engines file before it is put in force: what comes, what goes, and what would be refused', async () => {
+  const file = join(stack.stateDir, 'checked.json');
+  const { engines } = JSON.parse(await readFile(join(stack.stateDir, 'engines.json'), 'utf8'));
+  const check = async (content: object) => {
+    await writeFile(file, JSON.stringify(content));
+    const { code, stdout } = await runTurnpikeHere(['engines', 'check', file, '--json'], stack);
+    return { code, document: JSON.parse(stdout) };
+  };
+  expect(await check({ engines })).toMatchObject({ code: 0, document: { added: [], removed: [], warnings: [] } });
+  const others = engines.filter(({ model }: { model: string }) => model !== MODEL);
+  const more = { id: 'more', url: 'http://127.0.0.1:9', model: 'nobodys' };
+  const changed = await check({ engines: [...others, more] });
+  expect(changed).toMatchObject({ code: 3, document: { added: ['more'] } });
+  expect(changed.document.removed).toHaveLength(engines.length - others.length);
+  expect(changed.document.warnings).toEqual([
+    `${MODEL} loses its last engine`,
+    'target more is of nobodys, which is not in the catalog',
+  ]);
+  const none = await check({ engines: [] });
+  expect(none.code).toBe(1);
+  expect(none.document.mistakes).toEqual([expect.stringContaining(`leaves 0 of ${engines.length} targets`)]);
+  expect((await check({ engines: [], force: true })).document.mistakes).toEqual([]);
 });
 
 it('shows the engines as the router sees them', async () => {

@@ -3,6 +3,8 @@ import { addCredit, takeCredit } from '../commands/changeCredit.ts';
 import { endHold, openHold } from '../commands/changeHolds.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
+import { checkCatalog } from '../commands/checkCatalog.ts';
+import { checkEngines } from '../commands/checkEngines.ts';
 import { comparePayments } from '../commands/comparePayments.ts';
 import { compareWallets } from '../commands/compareWallets.ts';
 import { createKey } from '../commands/createKey.ts';
@@ -31,6 +33,7 @@ import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { showConsole } from '../commands/showConsole.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
+import { showModel } from '../commands/showModel.ts';
 import { showOrganization } from '../commands/showOrganization.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
 import { showStatus } from '../commands/showStatus.ts';
@@ -93,10 +96,13 @@ export const COMMANDS: Command[] = [
   takeCredit,
   listCredits,
   listModels,
+  showModel,
+  checkCatalog,
   disableModel,
   enableModel,
   showUsage,
   listEngines,
+  checkEngines,
   drainEngine,
   undrainEngine,
   reconcileBooks,

@@ -19,6 +19,10 @@ export const verificationId = idOf('ver');
 export const userId = idOf('user');
 export const keyId = idOf('key');
 export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
+/** The id of a model, or an alias. */
+export const modelName = z.string().min(1, 'must not be empty').max(96, 'must be at most 96 characters');
+/** A file of this machine. */
+export const fileName = z.string().min(1, 'must be the name of a file');
 /** Ids of models with commas between them. */
 export const modelIds = z
   .string()

@@ -1,0 +1,86 @@
+import { type CatalogChange, compareCatalogs, isLargeChange } from '@turnpike/catalog/compareCatalogs';
+import { CatalogFileError, readCatalogFile } from '@turnpike/catalog/readCatalogFile';
+import { regionSchema } from '@turnpike/config/region';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import { z } from 'zod';
+import { type Context, defineCommand, type Report } from '../cli/command.ts';
+import { fileName } from '../cli/fields.ts';
+
+const COLUMNS = [
+  { title: 'model' },
+  { title: 'field' },
+  { title: 'in force' },
+  { title: 'in the file' },
+  { title: 'factor', isNumber: true },
+];
+
+/** The switch of an operator is kept whatever the file says. */
+const isOfSwitch = ({ field, from, to }: CatalogChange): boolean =>
+  field === 'state' && from === 'disabled' && to === 'live';
+
+async function check(file: string, { services, region, table }: Context): Promise<Report> {
+  const read = await readCatalogFile(file, regionSchema.parse(region)).catch((error: unknown) => {
+    if (error instanceof CatalogFileError) return error;
+    throw error;
+  });
+  if (read instanceof CatalogFileError)
+    return {
+      document: { file, mistakes: read.mistakes },
+      text: [...read.mistakes, `${read.mistakes.length} mistakes: the region would refuse this file.`].join('\n'),
+      isFailure: true,
+    };
+  const [catalog, { engines }, media] = await Promise.all([
+    services.catalog.getCatalog(),
+    services.router.listEngines(),
+    services.media.getLiveModels(),
+  ]);
+  const changes = compareCatalogs(catalog.models, read).filter((change) => !isOfSwitch(change));
+  const served = new Set([...engines.map(({ model }) => model ?? ''), ...Object.keys(media.models)]);
+  const warnings = [...findLargeChanges(changes), ...findUnserved(read, served), ...findUnsold(read, served)];
+  const rows = changes.map(({ model, kind, field = kind, from = '-', to = '-', factor }) => {
+    return [model, field, from, to, factor === undefined ? '-' : toFactorCell(factor)];
+  });
+  return {
+    document: { file, version_in_force: catalog.version, mistakes: [], changes: changes.map(toChangeBody), warnings },
+    text: [
+      ...(rows.length > 0 ? [table(COLUMNS, rows), ''] : []),
+      `  ${changes.length} differences to version ${catalog.version}, which is in force.`,
+      ...(warnings.length > 0 ? ['', '  Wants a look:', ...warnings.map((warning) => `    ${warning}.`)] : []),
+    ].join('\n'),
+    wantsLook: warnings.length > 0,
+  };
+}
+
+const toFactorCell = (factor: number): string => (Number.isFinite(factor) ? factor.toPrecision(3) : 'was free');
+
+/** JSON has no infinity. */
+const toChangeBody = ({ factor, ...change }: CatalogChange) => ({
+  ...change,
+  ...(factor !== undefined && { factor: Number.isFinite(factor) ? factor : null }),
+});
+
+const findLargeChanges = (changes: CatalogChange[]): string[] =>
+  changes
+    .filter(isLargeChange)
+    .map(
+      ({ model, field, from, to }) => `${model}: ${field} changes from ${from} to ${to}, by more than a factor of 10`,
+    );
+
+const findUnserved = (models: CatalogModel[], served: ReadonlySet<string>): string[] =>
+  models
+    .filter(({ id, state }) => state === 'live' && !served.has(id))
+    .map(({ id }) => `${id} is sold, and no engine or backend is known for it`);
+
+const findUnsold = (models: CatalogModel[], served: ReadonlySet<string>): string[] => {
+  const sold = new Set(models.map(({ id }) => id));
+  return [...served].filter((id) => id !== '' && !sold.has(id)).map((id) => `${id} has engines and is not in the file`);
+};
+
+export const checkCatalog = defineCommand({
+  words: 'catalog check',
+  summary:
+    'compare a catalog file with the version in force, and change nothing; exit code 1 if it would be refused, 3 if something wants a look',
+  operands: { file: 'FILE' },
+  input: z.object({ file: fileName }),
+  run: ({ file }, context) => check(file, context),
+});
