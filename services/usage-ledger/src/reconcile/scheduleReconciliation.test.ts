@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { openTestLedger, silentLog, type TestLedger } from '../../test/openTestLedger.ts';
 import { toCheck, type WorkspaceReport } from './check.ts';
-import { type ScheduleOptions, scheduleReconciliation } from './scheduleReconciliation.ts';
+import { noteReconciled, type ScheduleOptions, scheduleReconciliation } from './scheduleReconciliation.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {
@@ -146,4 +146,12 @@ it('runs once an interval however many replicas there are, from where the last r
   expect(await seen.readGauge()).toBeGreaterThan(firstSuccess);
   await Promise.all(replicas.map((replica) => replica.close()));
   expect(began).toEqual(['', 'ws_m', 'ws_m']);
+});
+
+it('counts a run that an operator asked for as a success', async () => {
+  const readSuccess = () => ledger.db.$queryRaw<{ isKnown: boolean }[]>`
+    SELECT succeeded_at IS NOT NULL AS "isKnown" FROM reconciliation`;
+  await ledger.db.$executeRaw`UPDATE reconciliation SET succeeded_at = NULL`;
+  await noteReconciled(ledger.db);
+  expect(await readSuccess()).toEqual([{ isKnown: true }]);
 });

@@ -91,6 +91,9 @@ async function beginRun(db: Db, intervalMs: number): Promise<{ afterWorkspace: s
   return begun;
 }
 
+/** Notes that all books were checked, by a run that an operator asked for. */
+export const noteReconciled = (db: Db) => db.execute(sql`UPDATE reconciliation SET succeeded_at = clock_timestamp()`);
+
 const endRun = (db: Db, lastWorkspace: string) =>
   db.execute(sql`
   UPDATE reconciliation SET succeeded_at = clock_timestamp(), after_workspace = ${lastWorkspace}`);

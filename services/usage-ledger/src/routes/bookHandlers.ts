@@ -12,6 +12,7 @@ import type { Db } from '../database/createDb.ts';
 import { listUsage, type UsageEntry } from '../ledger/listUsage.ts';
 import { CHECKS, type WorkspaceReport } from '../reconcile/check.ts';
 import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
+import { noteReconciled } from '../reconcile/scheduleReconciliation.ts';
 import { toBalancesBody } from '../wire/balancesBody.ts';
 
 /** Most credits of one answer. */
@@ -66,6 +67,8 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
     },
     async reconcile({ params: { workspace_id: workspaceId, seals } }) {
       const reports = await reconcile({ workspaceId, verifiesSeals: seals === 'verify' });
+      // All books were checked, so the alert about books that nobody checks ends.
+      if (workspaceId === undefined) await noteReconciled(db);
       return { workspaces: reports.map(toReconciliationBody) };
     },
   };
