@@ -452,6 +452,16 @@ it.each(CASES)('fires $alert where its one sign is there, and none that does not
   await testRules([toFiringTest(it)]);
 });
 
+it('calls nobody for two failed calls of a region with little traffic', async () => {
+  const quiet = {
+    [at('turnpike_requests_total', 'status="200", outcome="whole"')]: grows(1),
+    [at('turnpike_requests_total', 'status="402"')]: stays(0),
+    [at('turnpike_requests_total', 'outcome="cut"')]: stays(0),
+    [at('turnpike_requests_total', 'status="500"')]: '0x20 2x69',
+  };
+  await testRules([toTest('quiet', quiet)]);
+});
+
 it('is told by the test of rules when an alert is silent that should fire, or fires that should not', async () => {
   const [fast] = CASES;
   if (fast === undefined) throw new Error('no case');
