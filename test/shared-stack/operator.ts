@@ -239,7 +239,7 @@ it('leaves a line for every change in the log of the service that made it: who a
   const credit = `credit_${randomUUID()}`;
   await changed('workspaces', 'create', id, '--name', 'Tell nobody');
   await changed('workspaces', 'cap', id, '2.5');
-  await changed('workspaces', 'hold', id);
+  await changed('workspaces', 'hold', id, '--yes');
   await changed('credit', 'add', id, '3', '--id', credit, '--note', 'Tell nobody');
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(id, '--name', 'Tell nobody');
   await changed('keys', 'update', keyId, '--name', 'Tell nobody else', '--rpm', '9');
@@ -318,7 +318,12 @@ it('puts a workspace on hold from its next call on, and releases it', async () =
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   expect(await statusOf(apiKey)).toBe(200);
-  await changed('workspaces', 'hold', workspaceId);
+  expect(await refused('workspaces', 'hold', workspaceId)).toMatchObject({
+    code: 2,
+    problem: expect.stringContaining('--yes'),
+  });
+  expect(await statusOf(apiKey)).toBe(200);
+  await changed('workspaces', 'hold', workspaceId, '--yes');
   expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'account_on_hold' });
   expect(await changed('workspaces', 'release', workspaceId)).toMatchObject({ billing_status: 'active' });
   await until('the workspace to be served', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
@@ -612,8 +617,15 @@ it('drains an engine, whose place another takes, until it is undrained', async (
   const { engines } = await done('engines');
   const { id } = engines.find(({ model }: { model: string }) => model === MODEL);
 
-  expect(await changed('engines', 'drain', id)).toEqual({ id, open_calls: 0 });
+  expect(await changed('engines', 'drain', id)).toEqual({ id, open_calls: 0, model: MODEL, engines_left: 1 });
   expect(await stateOf(id)).toBe('draining');
+  const other = engines.find((engine: { id: string; model: string }) => engine.model === MODEL && engine.id !== id);
+  const last = await runTurnpike(['engines', 'drain', other.id], { ...stack, typed: 'yes' });
+  expect(last).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(`This is the last engine that takes calls of ${MODEL}: they will get 503.`),
+  });
+  expect(await refused('engines', 'drain', other.id)).toMatchObject({ code: 2 });
   const { api_key: apiKey } = await aKeyOf(await aWorkspace());
   expect((await chat(apiKey, { model: MODEL })).status).toBe(200);
 

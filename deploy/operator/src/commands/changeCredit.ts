@@ -42,9 +42,12 @@ async function change(
   }
   const body = { credit_id: id, workspace_id: workspace, amount_nano_usd: amountNanoUsd.toString(), note };
   const { applied } = await services.ledger.addCredit({ body });
+  // The credit is recorded by then, so a ledger that gives no sums must not make the command fail.
+  const after = await readBalances(services, workspace).catch(() => undefined);
+  const left = after && `; ${toUsdCell(after.credited_nano_usd - after.spent_nano_usd)} USD are left`;
   return {
     document: { credit_id: id, workspace_id: workspace, ...toAmountFields('amount', amountNanoUsd), applied },
-    text: applied ? `${done}.` : `${done} under this id before; nothing was changed.`,
+    text: applied ? `${done}${left ?? ''}.` : `${done} under this id before; nothing was changed.`,
   };
 }
 
