@@ -47,7 +47,7 @@ export const configSchema = z
     IMAGE_PRIVATE_HOSTS: z.string().default('').transform(parseHosts),
     /** Folder of uploads and of what is being converted, private to this process; emptied at its start. */
     UPLOAD_DIR: z.string().min(1),
-    /** Folder of the spool: completion events wait here until the event log has acknowledged them. Each process has its own. */
+    /** Folder of the spool: completion events wait here until the ledger has recorded them. Each process has its own. */
     SPOOL_DIR: z.string().min(1),
     /** Kafka's brokers, comma separated; without them events go to the ledger's embedded event log. */
     KAFKA_BROKERS: kafkaBrokersSchema,
@@ -67,7 +67,7 @@ export const configSchema = z
       SPOOL_MAX_BYTES: spoolMaxBytesSchema,
       /** Longest fetch of an image that a client names by its address: names, connections, redirects and bytes. */
       IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
-      /** How long a hold outlives the last sign of life of the process that took it. Renewed at a quarter of it. */
+      /** How long a hold outlives the last sign of life of the process that took it. Renewed once a second, or at a quarter of it if that is sooner. */
       LEASE_MS: countSchema.default(60_000),
       /** Reads of jobs, contents and lists, and deletes, that one key may make a second in one process, twice as many at once. */
       LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,

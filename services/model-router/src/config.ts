@@ -42,7 +42,7 @@ export const configSchema = z.object({
   KUBERNETES_SERVICE_HOST: z.string().min(1).optional(),
   /** Set by Kubernetes: the port of its API. */
   KUBERNETES_SERVICE_PORT: z.coerce.number().int().default(443),
-  /** Folder of the spool: completion events wait here until the event log has acknowledged them. */
+  /** Folder of the spool: completion events wait here until the ledger has recorded them. */
   SPOOL_DIR: z.string().min(1),
   /** Kafka's brokers, comma separated; without them events go to the ledger's embedded event log. */
   KAFKA_BROKERS: kafkaBrokersSchema,
@@ -76,7 +76,7 @@ export const configSchema = z.object({
     REFUSED_BODIES_BYTES_PER_SECOND: z.number().int().min(65_536).default(4_194_304),
     /** Longest fetch of all images of a call together: names, connections, redirects and bytes. The edge has to have the same. */
     IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
-    /** How long a hold outlives the last sign of life of the router that took it. Renewed at a quarter of it. */
+    /** How long a hold outlives the last sign of life of the router that took it. Renewed once a second, or at a quarter of it if that is sooner. */
     LEASE_MS: countSchema.default(60_000),
     /** Longest wait for an engine's first event. */
     FIRST_EVENT_TIMEOUT_MS: countSchema.default(60_000),
