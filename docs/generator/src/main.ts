@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { ARCHITECTURE_FILE, renderArchitecturePage } from './architecturePage.ts';
+import { CATALOG_FILE_PAGE, renderCatalogFilePage } from './catalogFilePage.ts';
 import { COMPATIBILITY_FILE, renderCompatibility } from './compatibility/compatibilityPage.ts';
 import { ACCOUNT_OPENAPI_FILE, renderAccountOpenApi } from './openapi/accountDocument.ts';
 import { CONSOLE_OPENAPI_FILE, renderConsoleOpenApi } from './openapi/consoleDocument.ts';
@@ -12,6 +13,7 @@ import { repositoryRoot } from './repositoryRoot.ts';
 async function main(): Promise<void> {
   await write(OPERATIONS_FILE, await renderOperationsPage(await readFile(OPERATIONS_FILE, 'utf8')));
   await write(ARCHITECTURE_FILE, renderArchitecturePage(await readFile(ARCHITECTURE_FILE, 'utf8')));
+  await write(CATALOG_FILE_PAGE, await renderCatalogFilePage(await readFile(CATALOG_FILE_PAGE, 'utf8')));
   await write(OPENAPI_FILE, renderOpenApi());
   await write(ACCOUNT_OPENAPI_FILE, renderAccountOpenApi());
   await write(CONSOLE_OPENAPI_FILE, renderConsoleOpenApi());

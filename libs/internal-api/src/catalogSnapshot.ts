@@ -18,13 +18,13 @@ export const priceSchema = z.string().superRefine((text, context) => {
  * the model around it: whoever does not know a price would charge nothing for it, and goes on by the last version instead.
  */
 export const pricingSchema = z.strictObject({
-  prompt: priceSchema,
-  completion: priceSchema,
-  input_cache_read: priceSchema,
-  request: priceSchema,
-  image: priceSchema,
-  web_search: priceSchema,
-  internal_reasoning: priceSchema,
+  prompt: priceSchema.meta({ description: 'Per prompt token.' }),
+  completion: priceSchema.meta({ description: 'Per generated token.' }),
+  input_cache_read: priceSchema.meta({ description: 'Per prompt token that was read from the cache.' }),
+  request: priceSchema.meta({ description: 'Per request.' }),
+  image: priceSchema.meta({ description: 'Per image.' }),
+  web_search: priceSchema.meta({ description: 'Per search.' }),
+  internal_reasoning: priceSchema.meta({ description: 'Per token of reasoning, beside `completion`.' }),
 });
 
 const { category, input_modalities, output_modalities, quantization, capabilities } = modelEntrySchema.shape;

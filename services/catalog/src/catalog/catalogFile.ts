@@ -8,41 +8,72 @@ const { category, input_modalities, output_modalities, quantization, billing_uni
 const tokens = z.number().int('must be a whole number of tokens').min(1, 'must be at least 1 token');
 const atMost = z.number().int().min(0);
 
-/** One model as people write it. What is left out is what most models are. */
+const of = (description: string) => ({ description });
+
+/** One model as people write it. What is left out is what most models are. Each field's description is in docs/catalog-file.md. */
 const modelSchema = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes'),
-  name: z.string().min(1),
-  hugging_face_id: z.string(),
-  aliases: z.array(z.string().min(1).max(96)).default([]),
-  category,
-  input_modalities: input_modalities.min(1).default(['text']),
-  output_modalities: output_modalities.min(1).default(['text']),
-  quantization: quantization.default('unknown'),
-  context_length: tokens,
-  max_output_length: tokens,
-  /** Prices of a model that is billed by tokens. */
-  pricing: pricingSchema.optional(),
-  /** Price of a media model. A media model without a price is listed and never runs. */
-  billing_unit,
-  unit_price: priceSchema.optional(),
-  capabilities,
-  state: z.enum(['live', 'disabled', 'retired']).default('live'),
-  replacement: z.string().optional(),
-  /** Regions the model is licensed for. In any other it does not exist. */
-  clearance: z.array(regionSchema).min(1),
-  /** Features that the router and readers of the list know. Any other word is a typo and would switch something off. */
-  supported_features: z.array(z.enum(['tools', 'json_mode', 'json_schema', 'reasoning'])).default([]),
-  supported_parameters: z.array(z.string()),
-  supported_sampling_parameters: z.array(z.string()),
-  cache_capable: z.boolean().default(true),
-  /** Lets workspaces share what engines have cached: quicker, but by its speed an answer tells what others have asked. */
-  shared_prefix_cache: z.boolean().default(false),
-  template_tokens_per_message: atMost,
-  template_tokens_per_request: atMost,
-  max_tokens_per_image: atMost.default(0),
-  /** The length of an embedding model's vectors. */
-  embedding_dimensions: z.number().int().min(1).optional(),
-  created: z.iso.date(),
+  id: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes')
+    .meta(of('Canonical id: the bare name, as requests use it. It never changes.')),
+  name: z.string().min(1).meta(of('Name for people.')),
+  hugging_face_id: z.string().meta(of('Where the weights are published. Empty if nowhere.')),
+  aliases: z.array(z.string().min(1).max(96)).default([]).meta(of('Other names that requests may use.')),
+  category: category.meta(
+    of('Which operations serve the model. Models of images, audio and video are billed by `unit_price`.'),
+  ),
+  input_modalities: input_modalities.min(1).default(['text']).meta(of('What the model takes.')),
+  output_modalities: output_modalities.min(1).default(['text']).meta(of('What the model makes.')),
+  quantization: quantization.default('unknown').meta(of('Format of the weights that the engines serve.')),
+  context_length: tokens.meta(
+    of('Window in tokens, prompt and completion together. An engine with a smaller window bounds calls.'),
+  ),
+  max_output_length: tokens.meta(of('Most tokens of one answer.')),
+  pricing: pricingSchema
+    .optional()
+    .meta(of('Prices of a model that is billed by tokens, which has to have them. USD each, as text in plain digits.')),
+  billing_unit: billing_unit.meta(of('Unit of a media model’s price, which every media model has to name.')),
+  unit_price: priceSchema
+    .optional()
+    .meta(of('USD for one `billing_unit`. A media model without it is listed and never runs.')),
+  capabilities: capabilities.meta(of('Values that requests of a media model may choose from.')),
+  state: z
+    .enum(['live', 'disabled', 'retired'])
+    .default('live')
+    .meta(
+      of('`live` is served. `disabled` answers 503. `retired` is unknown to clients, whose 404 names the replacement.'),
+    ),
+  replacement: z.string().optional().meta(of('Id of the model to use instead of a retired one.')),
+  clearance: z
+    .array(regionSchema)
+    .min(1)
+    .meta(of('Regions that the model is licensed for. In any other region the model does not exist.')),
+  // Any other word is a typo and would switch something off.
+  supported_features: z
+    .array(z.enum(['tools', 'json_mode', 'json_schema', 'reasoning']))
+    .default([])
+    .meta(of('Features that requests may use. What is not listed is refused.')),
+  supported_parameters: z.array(z.string()).meta(of('Parameters that the model list shows.')),
+  supported_sampling_parameters: z.array(z.string()).meta(of('Sampling parameters that the model list shows.')),
+  cache_capable: z
+    .boolean()
+    .default(true)
+    .meta(of('Whether usage shows cached prompt tokens, which cost `input_cache_read`.')),
+  shared_prefix_cache: z
+    .boolean()
+    .default(false)
+    .meta(
+      of(
+        'Lets workspaces share what engines have cached. Quicker, but the speed of an answer shows what others asked.',
+      ),
+    ),
+  template_tokens_per_message: atMost.meta(
+    of('Most tokens that the chat template adds around one message. Too few: charges above holds.'),
+  ),
+  template_tokens_per_request: atMost.meta(of('Most tokens that the chat template adds around a whole conversation.')),
+  max_tokens_per_image: atMost.default(0).meta(of('Most tokens that one image becomes. 0 if images are not taken.')),
+  embedding_dimensions: z.number().int().min(1).optional().meta(of('Length of an embedding model’s vectors.')),
+  created: z.iso.date().meta(of('Day of the model’s first appearance in the catalog.')),
 });
 
 type FileModel = z.output<typeof modelSchema>;

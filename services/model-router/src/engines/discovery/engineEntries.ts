@@ -27,21 +27,31 @@ const discover = z.string().transform((text, context): Discovery => {
   return z.NEVER;
 });
 
+const of = (description: string) => ({ description });
+
+/** An entry of the engines file. Each field's description is in docs/catalog-file.md. */
 const entrySchema = z
   .strictObject({
-    /** The routing target: what a usage row names as `model`. */
-    id: id.optional(),
-    url: url.optional(),
-    discover: discover.optional(),
-    /** Canonical model; without it an engine is known for a model only once it has answered. */
-    model: label.optional(),
-    /** Capacity beside the model's other engines: 2 takes twice the load of 1. */
-    weight: z.number().positive().max(1_000).default(1),
-    hardware: label.optional(),
-    quantization: label.optional(),
-    version: label.optional(),
-    /** Takes nothing new and finishes what it has. */
-    draining: z.boolean().default(false),
+    id: id
+      .optional()
+      .meta(of('Routing target, which usage rows name as `model`. Made from the address if it is left out.')),
+    url: url.optional().meta(of('Address of one engine. Either this or `discover`.')),
+    discover: discover
+      .optional()
+      .meta(of('A name for several engines: `dns://host:port`, or `k8s://namespace/service:port` inside a cluster.')),
+    model: label
+      .optional()
+      .meta(of('Catalog id of the model. Without it an engine is known for a model once it has answered.')),
+    weight: z
+      .number()
+      .positive()
+      .max(1_000)
+      .default(1)
+      .meta(of('Capacity beside the other engines of the model: 2 takes twice the load of 1.')),
+    hardware: label.optional().meta(of('For operators.')),
+    quantization: label.optional().meta(of('For operators.')),
+    version: label.optional().meta(of('For operators, until the engine reports its version.')),
+    draining: z.boolean().default(false).meta(of('Takes nothing new and finishes what it has.')),
   })
   .refine((entry) => (entry.url === undefined) !== (entry.discover === undefined), 'must have either url or discover')
   .transform((entry) => ({ ...entry, id: entry.id ?? nameOf(entry) }));
