@@ -7,6 +7,9 @@ import { defineApi } from './internalApi.ts';
 /** Most entries of one page of a list. */
 export const PAGE_SIZE = 500;
 
+/** The largest limit of automatic top-ups in a month: a slip of the pen is no limit. */
+export const LARGEST_AUTOMATIC_LIMIT_CENTS = 100_000_000;
+
 export const HOLD_REASONS = ['dispute', 'fraud_review', 'verification', 'legal', 'operator'] as const;
 const holdSchema = z.object({
   hold_id: z.string(),
@@ -433,6 +436,22 @@ export const controlPlaneApi = defineApi('control-plane', {
       billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
       payments_away: { status: 503, message: 'The payment processor does not answer. What was read is kept.' },
     },
+  },
+  setAutomaticLimit: {
+    callers: ['operator'],
+    method: 'PUT',
+    path: '/internal/organizations/:organization_id/automatic-limit',
+    promise:
+      'what automatic top-ups of an organization may be in a month, without tax, in each currency; null for the usual limit',
+    params: z.object({ organization_id: anyId }),
+    body: z.strictObject({ month_limit_cents: z.number().int().min(0).max(LARGEST_AUTOMATIC_LIMIT_CENTS).nullable() }),
+    answer: z.object({
+      organization_id: z.string(),
+      month_limit_cents: z.number().int(),
+      /** The limit before. */
+      was_cents: z.number().int(),
+    }),
+    faults: { organization_not_found: { status: 404, message: 'There is no such organization.' } },
   },
   listRates: {
     callers: ['operator'],

@@ -4,6 +4,7 @@ import { toMandateText } from '@turnpike/console-api/mandateText';
 import { sql } from '@turnpike/postgres/sql';
 import { payAt, type TEST_CARDS } from '@turnpike/test-support/payAt';
 import { until } from '@turnpike/test-support/until';
+import { setAccountLimit } from '../src/billing/accountLimit.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { putDayTotals } from '../src/day-totals/dayTotals.ts';
 import { endHold, openHold } from '../src/holds/holds.ts';
@@ -328,14 +329,27 @@ it.each([
   expect(await listAutomatic(payer)).toHaveLength(1);
 });
 
-it('charges no more in a month than the operator allows the account', async () => {
+it('charges no more in a month than the operator allows the account, and goes on when the limit is raised', async () => {
   const payer = aPayer();
-  await account.db.execute(sql`
-    UPDATE billing_account SET automatic_month_limit_cents = 2499 WHERE organization_id = ${payer.organizationId}`);
+  const { organizationId } = payer;
+  const setLimit = (monthLimitCents: number | null) =>
+    setAccountLimit(account.db, { organizationId, monthLimitCents, by: 'operator:alice' }, BY);
+  expect(await setLimit(2_499)).toEqual({
+    ...{ organization_id: organizationId, month_limit_cents: 2_499, was_cents: 500_000 },
+  });
   await switchOn(payer, { threshold: 100_000_000_000n });
   await untilMails(payer, 'Automatic top-ups have reached the monthly limit of the account', 1);
   expect(await readRule(payer)).toMatchObject({ pause_reason: 'account_limit', account_month_limit_cents: 2_499 });
   expect(await listAutomatic(payer)).toEqual([]);
+  expect(await setLimit(null)).toMatchObject({ month_limit_cents: 500_000, was_cents: 2_499 });
+  await account.balanceWatch.look(payer.workspaceId);
+  await untilAutomatic(payer, 'invoiced');
+  const { body: audit } = await payer.browser.get(`/account/organizations/${organizationId}/audit`);
+  const lines = audit.lines.filter(({ action }: { action: string }) => action === 'automatic_top_up.limit_set');
+  expect(lines).toEqual([
+    expect.objectContaining({ actor: 'operator', before: { month_limit_cents: 2_499 } }),
+    expect.objectContaining({ actor: 'operator', after: { month_limit_cents: 2_499 } }),
+  ]);
 });
 
 it('charges nothing while the organization is on hold, not even what was started before', async () => {

@@ -31,6 +31,7 @@ import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { listRefunds, showRefund, startRefund } from '../commands/refunds.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
+import { setAutomaticLimit } from '../commands/setAutomaticLimit.ts';
 import { showConsole } from '../commands/showConsole.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
 import { showModel } from '../commands/showModel.ts';
@@ -62,6 +63,7 @@ export const COMMANDS: Command[] = [
   revokeKey,
   listOrganizations,
   showOrganization,
+  setAutomaticLimit,
   listMembers,
   listHolds,
   openHold,

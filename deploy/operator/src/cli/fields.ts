@@ -53,6 +53,13 @@ export const usd = z.string().transform((text, context): NanoUsd => {
   return parseUsd(text);
 });
 
+/** `12.5` is 1250 cents. */
+export const cents = z
+  .string()
+  .regex(/^\d{1,7}(\.\d{1,2})?$/, 'must be an amount with at most 2 decimals, as in 12.50')
+  .transform((text) => Math.round(Number(text) * 100))
+  .refine((amount) => amount > 0, 'must be more than nothing');
+
 /** Dollars of each day, week or month, as in `12.5/day`. */
 export const usdOfPeriod = z
   .string()

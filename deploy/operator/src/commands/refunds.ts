@@ -2,7 +2,7 @@ import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import type { Client } from '@turnpike/internal-api/transport/createClient';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { refundId, topUpId, workspaceId } from '../cli/fields.ts';
+import { cents, refundId, topUpId, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toInstantCell, toMoneyCell, toUsdCell } from '../report/amounts.ts';
 import { readPages } from '../stack/readPages.ts';
 
@@ -32,13 +32,6 @@ const toRow = (refund: Refund): string[] => [
 ];
 
 const toDocument = ({ taken_nano_usd: taken, ...refund }: Refund) => ({ ...refund, ...toAmountFields('taken', taken) });
-
-/** `12.5` is 1250 cents. */
-const cents = z
-  .string()
-  .regex(/^\d{1,7}(\.\d{1,2})?$/, 'must be an amount with at most 2 decimals, as in 12.50')
-  .transform((text) => Math.round(Number(text) * 100))
-  .refine((amount) => amount > 0, 'must be more than nothing');
 
 export const startRefund = defineCommand({
   words: 'refunds start',

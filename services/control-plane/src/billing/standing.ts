@@ -8,7 +8,7 @@ import { DECLINE_DAYS } from './failedTopUps.ts';
  * The most that automatic top-ups of an organization are in a month, in each currency, unless the operator raised it. An organization has
  * one workspace in each currency.
  */
-const ACCOUNT_MONTH_LIMIT_CENTS = 500_000n;
+export const ACCOUNT_MONTH_LIMIT_CENTS = 500_000n;
 const HOUR_MS = 3_600_000;
 
 /** The terms of an automatic top-up that were confirmed last. */

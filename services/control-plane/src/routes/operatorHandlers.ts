@@ -8,6 +8,7 @@ import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import type { Origin } from '../audit/audit.ts';
 import { listAudit } from '../audit/listAudit.ts';
+import { setAccountLimit } from '../billing/accountLimit.ts';
 import { compareWithProcessor } from '../billing/compareWithProcessor.ts';
 import { listDisputes } from '../billing/disputes.ts';
 import { getDocument, listAllDocuments } from '../billing/documents.ts';
@@ -88,6 +89,13 @@ export function createOperatorHandlers({
     async comparePayments() {
       if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
       return compareWithProcessor({ db, payments }).catch(throwPaymentsAway);
+    },
+    async setAutomaticLimit({ params: { organization_id: id }, body: { month_limit_cents: limit } }, res) {
+      const organizationId = await known(id);
+      const by = internalCallerOf(res);
+      const set = await setAccountLimit(db, { organizationId, monthLimitCents: limit, by }, originOf(res));
+      note(res, { organizationId, limitCents: set.month_limit_cents }, 'limit of automatic top-ups set');
+      return set;
     },
     listRates: async () => ({ rates: await listRates(db) }),
     async importRates({ body: { is_confirmed: isConfirmed, ...file } }, res) {
