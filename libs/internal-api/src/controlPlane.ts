@@ -413,8 +413,8 @@ export const controlPlaneApi = defineApi('control-plane', {
     method: 'POST',
     path: '/internal/payments/compare',
     promise:
-      'reads the movements of our balance at the payment processor, and names those that differ from our books, 500 at most',
-    params: z.object({}),
+      'reads the movements of our balance at the payment processor, and names those that differ from our books, 500 at most. A difference that is younger than the grace, an hour unless given, may be on its way',
+    params: z.object({ grace_seconds: z.coerce.number().int().min(0).max(86_400).optional() }),
     answer: z.object({
       differences: z.array(
         z.object({

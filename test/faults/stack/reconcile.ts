@@ -3,7 +3,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('../../../deploy/operator/src/main.ts', import.meta.url));
-const TIMEOUT_MS = 120_000;
+/** With the wait for spend that is on its way to the account layer. */
+const TIMEOUT_MS = 240_000;
 
 /** The output of `turnpike reconcile`. */
 export interface Reconciliation {

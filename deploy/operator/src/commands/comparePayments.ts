@@ -15,9 +15,13 @@ const TIMEOUT_MS = 10 * 60 * 1_000;
 export const comparePayments = defineCommand({
   words: 'payments compare',
   summary: 'hold every movement of money at the payment processor against our books; exit code 1 unless all agree',
-  input: z.object({}),
-  async run(_input, { services, table }) {
-    const compared = await services.account.comparePayments({ params: {}, timeoutMs: TIMEOUT_MS });
+  options: {
+    grace: { value: 'SECONDS', help: 'what moved later may be on its way to our books; 3600 if not given' },
+  },
+  input: z.object({ grace: z.coerce.number().int().min(0).max(86_400).optional() }),
+  async run({ grace }, { services, table }) {
+    const params = { grace_seconds: grace };
+    const compared = await services.account.comparePayments({ params, timeoutMs: TIMEOUT_MS });
     const { differences, balances } = compared;
     const rows = differences.map(({ source, currency, theirs_cents: theirs, ours_cents: ours, cause, at }) => [
       source ?? '-',

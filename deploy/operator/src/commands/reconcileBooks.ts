@@ -3,6 +3,8 @@ import { toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
+import { USUAL_WAIT_SECONDS } from '../stack/walletComparison.ts';
+import { reconcileAccount } from './reconcileAccount.ts';
 
 const COLUMNS = [
   { title: 'workspace' },
@@ -18,13 +20,22 @@ const TIMEOUT_MS = 30 * 60 * 1_000;
 
 export const reconcileBooks = defineCommand({
   words: 'reconcile',
-  summary: 'add up all books anew and hold them against Redis and the prices; exit code 1 unless all agree',
+  summary:
+    'add up all books anew and hold them against Redis, the prices, the account layer and the payment processor; exit code 1 unless all agree',
   options: {
     workspace: { value: 'WS', help: 'of one workspace, each check; of all in sum and what differs if not given' },
+    wait: {
+      value: 'SECONDS',
+      help: `so long for credits and days on their way to the account layer, ${USUAL_WAIT_SECONDS} if not given`,
+    },
     seals: { help: 'add up the rows of sealed hours too, and hold them against the seals: reads every row' },
   },
-  input: z.object({ workspace: workspaceId.optional(), seals: z.boolean().default(false) }),
-  async run({ workspace, seals }, { services, table }) {
+  input: z.object({
+    workspace: workspaceId.optional(),
+    wait: z.coerce.number().int().min(0).max(3_600).optional(),
+    seals: z.boolean().default(false),
+  }),
+  async run({ workspace, wait, seals }, { services, table }) {
     const params = { workspace_id: workspace, ...(seals && { seals: 'verify' as const }) };
     const { workspaces } = await services.ledger.reconcile({ params, timeoutMs: TIMEOUT_MS });
     const totals = sumChecks(workspaces.flatMap(({ checks }) => checks));
@@ -36,17 +47,21 @@ export const reconcileBooks = defineCommand({
     );
     const doubts = workspaces.flatMap(({ workspace_id: id, doubts: of }) => of.map((doubt) => `${id}: ${doubt}`));
     const rows = workspace === undefined ? [...shown, ...totals.map((check) => toRow('all', check))] : shown;
-    const agree = doubts.length === 0 && totals.every(({ verdict }) => verdict === 'equal');
+    const account = await reconcileAccount(services, { workspace, waitSeconds: wait });
+    rows.push(...account.rows.map(([...cells]) => [...cells.slice(0, -1).map(String), SIGNS.different]));
+    const agree = account.agree && doubts.length === 0 && totals.every(({ verdict }) => verdict === 'equal');
     return {
       document: {
         agree,
         workspaces: workspaces.map((found) => ({ ...found, checks: found.checks.map(toDocument) })),
         totals: totals.map(toDocument),
+        account: account.document,
       },
       text: [
         table(COLUMNS, rows),
         '',
         ...doubts.map((doubt) => `  Not decided: ${doubt}.`),
+        ...account.lines,
         `  Workspaces: ${workspaces.length}. ${agree ? 'All books agree.' : 'NOT all books agree.'}`,
       ].join('\n'),
       isFailure: !agree,

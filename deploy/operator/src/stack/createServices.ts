@@ -19,6 +19,8 @@ export interface Services {
   router: Client<typeof modelRouterApi>;
   ledger: Client<typeof usageLedgerApi>;
   media: Client<typeof mediaJobsApi>;
+  /** Whether the stack names the account layer. */
+  readonly hasAccount: boolean;
   /** The account layer of all regions. Throws a `RefusedError` on use where the stack names none. */
   readonly account: Client<typeof controlPlaneApi>;
 }
@@ -50,6 +52,7 @@ export function createServices(
     router: toClient(modelRouterApi),
     ledger: toClient(usageLedgerApi),
     media: toClient(mediaJobsApi),
+    hasAccount: urls['control-plane'] !== undefined,
     get account() {
       return toClient(controlPlaneApi);
     },

@@ -36,7 +36,7 @@ export interface Difference {
  */
 export async function compareWithProcessor(
   { db, payments }: { db: Db; payments: Payments },
-  { graceSeconds = GRACE_SECONDS }: { graceSeconds?: number } = {},
+  { graceSeconds = GRACE_SECONDS }: { graceSeconds?: number | undefined } = {},
 ) {
   const [last] = await db.query(sql<{ second: number | null }>`
     SELECT floor(extract(epoch FROM max(moved_at)))::FLOAT AS second FROM psp_movement`);

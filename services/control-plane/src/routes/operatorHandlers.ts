@@ -86,9 +86,9 @@ export function createOperatorHandlers({
       listAllDocuments(db, { after, organizationId }),
     getDocument: async ({ params: { document } }) => getDocument(db, document),
     listDisputes: async ({ params: { after } }) => listDisputes(db, after),
-    async comparePayments() {
+    async comparePayments({ params: { grace_seconds: graceSeconds } }) {
       if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
-      return compareWithProcessor({ db, payments }).catch(throwPaymentsAway);
+      return compareWithProcessor({ db, payments }, { graceSeconds }).catch(throwPaymentsAway);
     },
     async setAutomaticLimit({ params: { organization_id: id }, body: { month_limit_cents: limit } }, res) {
       const organizationId = await known(id);
