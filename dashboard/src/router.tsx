@@ -162,6 +162,11 @@ const billing = createRoute({
   validateSearch: ({ top_up: topUp }): { top_up?: string } => (typeof topUp === 'string' ? { top_up: topUp } : {}),
   component: lazyRouteComponent(() => import('./pages/Billing.tsx'), 'Billing'),
 });
+const alerts = createRoute({
+  getParentRoute: () => workspace,
+  path: PAGES.alerts,
+  component: lazyRouteComponent(() => import('./pages/Alerts.tsx'), 'Alerts'),
+});
 const playground = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.playground,
@@ -186,7 +191,19 @@ export const router = createRouter({
       organizations,
       members,
       workspaces,
-      workspace.addChildren([overview, keys, key, keyChanges, limits, usage, requests, jobs, billing, playground]),
+      workspace.addChildren([
+        overview,
+        keys,
+        key,
+        keyChanges,
+        limits,
+        usage,
+        requests,
+        jobs,
+        billing,
+        alerts,
+        playground,
+      ]),
       audit,
     ]),
   ]),

@@ -3,7 +3,17 @@ import { walkPlayground } from './chats.ts';
 import { Eyes } from './eyes.ts';
 import { inBrowser } from './inBrowser.ts';
 import { CREDIT, type OpenWorkspace, type RegionalDashboard, startRegionalDashboard } from './startRegion.ts';
-import { walkAccount, walkBilling, walkJobs, walkKey, walkKeys, walkModels, walkRequests, walkUsage } from './walks.ts';
+import {
+  walkAccount,
+  walkAlerts,
+  walkBilling,
+  walkJobs,
+  walkKey,
+  walkKeys,
+  walkModels,
+  walkRequests,
+  walkUsage,
+} from './walks.ts';
 
 jest.setTimeout(300_000);
 
@@ -35,6 +45,10 @@ inBrowser('each page of the dashboard in Chromium', () => {
 
   it('is without fault for payments', async () => {
     await walkBilling(dashboard, await dashboard.prepareWorkspace('fay@example.com'), eyes);
+  });
+
+  it('is without fault for alerts', async () => {
+    await walkAlerts(dashboard, await dashboard.prepareWorkspace('gus@example.com'), eyes);
   });
 
   it('is without fault for the playground', async () => {

@@ -395,6 +395,62 @@ export async function walkBilling(
   }
 }
 
+/** Walks over the alerts of a workspace: none, the dialogs that change them, and raised ones with each state of a webhook. */
+export async function walkAlerts(
+  { account }: RegionalDashboard,
+  { page, path, workspaceId }: OpenWorkspace,
+  eyes: Eyes,
+): Promise<void> {
+  await eyes.look(page, `${path}/alerts`, 'alerts-empty');
+  await page.getByRole('button', { name: 'Change the alerts' }).press('Enter');
+  await page.getByLabel('Budget of a month in dollars').fill('much');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('must be an amount in dollars').waitFor();
+  await eyes.check(page, 'alerts-dialog');
+  await page.getByLabel('Budget of a month in dollars').fill('20');
+  await page.getByLabel('When the balance is below, in dollars').fill('7.5');
+  await page.getByLabel('Mail').selectOption('To all members who may pay');
+  await page.getByRole('button', { name: 'Save' }).press('Enter');
+  await page.getByText('$20.00', { exact: true }).first().waitFor();
+  await page.getByText('$7.50', { exact: true }).first().waitFor();
+  await page.getByRole('button', { name: 'Set a webhook' }).press('Enter');
+  await page.getByLabel('Address').fill('http://10.0.0.7/alerts');
+  await page.getByRole('button', { name: 'Set the webhook' }).press('Enter');
+  await page.getByText('The address must be https on port 443 of a public host').waitFor();
+  await eyes.check(page, 'alerts-webhook-refused');
+  const address = `https://hooks.example.com/${LONG}`;
+  await page.getByLabel('Address').fill(address);
+  await page.getByRole('button', { name: 'Set the webhook' }).press('Enter');
+  await page.getByText(/^whsec_/).waitFor();
+  await eyes.check(page, 'alerts-webhook-secret');
+  await page.getByRole('button', { name: 'I have copied it' }).press('Enter');
+  for (const [index, { kind, percent, state, status, error }] of RAISED.entries()) {
+    const id = `alert_${index}_${workspaceId}`;
+    await account.db.execute(sql`
+      INSERT INTO alert (alert_id, workspace_id, kind, percent, limit_nano_usd, value_nano_usd, period)
+      VALUES (${id}, ${workspaceId}, ${kind}, ${percent}, 20000000000, 16000000000, '2026-11')`);
+    if (state !== null)
+      await account.db.execute(sql`
+        INSERT INTO alert_delivery (delivery_id, alert_id, url, state, attempts, last_status, last_error, ended_at)
+        VALUES (${`delivery_${id}`}, ${id}, ${address}, ${state}, ${index}, ${status}, ${error},
+          CASE WHEN ${state} = 'waiting' THEN NULL ELSE now() END)`);
+  }
+  await eyes.look(page, `${path}/alerts`, 'alerts');
+  await page.getByText('3 attempts').first().waitFor();
+  await page.getByText('80 % of the budget of').waitFor();
+  await page.getByRole('button', { name: 'Remove the webhook' }).press('Enter');
+  await eyes.check(page, 'alerts-remove-dialog');
+  await page.getByRole('button', { name: 'Remove it' }).press('Enter');
+  await page.getByText('Alerts are posted nowhere').first().waitFor();
+}
+
+const RAISED = [
+  { kind: 'balance', percent: 0, state: null, status: null, error: null },
+  { kind: 'budget', percent: 50, state: 'delivered', status: 204, error: null },
+  { kind: 'budget', percent: 80, state: 'given_up', status: null, error: 'too_slow' },
+  { kind: 'cap', percent: 100, state: 'waiting', status: 500, error: null },
+];
+
 /** Fills the open dialog of the invoice address, and saves it. */
 export async function enterDetails(page: Page, { country, vatId }: { country: string; vatId: string }): Promise<void> {
   await page.getByLabel('Name or company').fill(AWKWARD);

@@ -16,6 +16,7 @@ const WORKSPACE_PAGES = [
   { path: PAGES.requests, title: 'Requests', right: 'usage.read' },
   { path: PAGES.jobs, title: 'Jobs', right: 'usage.read' },
   { path: PAGES.billing, title: 'Billing', right: 'billing.read' },
+  { path: PAGES.alerts, title: 'Alerts', right: 'billing.read' },
 ] as const;
 
 const WorkspaceContext = createContext<Workspace | undefined>(undefined);

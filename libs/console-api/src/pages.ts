@@ -23,6 +23,8 @@ export const PAGES = {
   usage: '/organizations/$organizationId/workspaces/$workspaceId/usage',
   requests: '/organizations/$organizationId/workspaces/$workspaceId/requests',
   billing: '/organizations/$organizationId/workspaces/$workspaceId/billing',
+  /** When a workspace alerts, and the alerts that it raised. */
+  alerts: '/organizations/$organizationId/workspaces/$workspaceId/alerts',
   jobs: '/organizations/$organizationId/workspaces/$workspaceId/jobs',
   playground: '/organizations/$organizationId/workspaces/$workspaceId/playground',
   audit: '/organizations/$organizationId/audit',

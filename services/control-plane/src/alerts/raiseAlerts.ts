@@ -67,7 +67,7 @@ export async function raiseAlerts(
         await mailPayers(tx, outbox, organizationId, {
           template: 'alert',
           data: {
-            path: PAGES.overview.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId),
+            path: PAGES.alerts.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId),
             what: toText(each),
             workspace: name,
           },
