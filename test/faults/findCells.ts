@@ -15,6 +15,7 @@ import { healthy } from './cells/healthy.ts';
 import { ledger } from './cells/ledger.ts';
 import { media } from './cells/media.ts';
 import { money } from './cells/money.ts';
+import { payments } from './cells/payments.ts';
 import { postgres } from './cells/postgres.ts';
 import { races } from './cells/races.ts';
 import { recovery } from './cells/recovery.ts';
@@ -41,6 +42,7 @@ const GROUPS: Record<string, CellTable> = {
   ledger,
   media,
   money,
+  payments,
   postgres,
   races,
   recovery,

@@ -41,7 +41,7 @@ export class AccountUser {
     const path = `/account/organizations/${await this.makeOrganization()}/workspaces`;
     const id = await this.#create(path, { region, name: `Tests ${region}` }, 'workspace_id');
     const token = await this.#create(`${path}/${id}/console-token`, {}, 'token');
-    return new AccountWorkspace(this.#addresses, { region, id, token });
+    return new AccountWorkspace(this.#addresses, { region, id, token, path: `${path}/${id}` });
   }
 
   /** Makes an organization and returns its id. */
@@ -80,6 +80,8 @@ export class AccountUser {
 export class AccountWorkspace {
   readonly id: string;
   readonly region: Region;
+  /** The path of the workspace at the account layer. */
+  readonly path: string;
   readonly #region: { console_url: string; base_url: string };
   readonly #origin: string;
   /** Valid for 5 minutes. */
@@ -87,12 +89,13 @@ export class AccountWorkspace {
 
   constructor(
     { regions, account }: AccountAddresses,
-    { region, id, token }: { region: Region; id: string; token: string },
+    { region, id, token, path }: { region: Region; id: string; token: string; path: string },
   ) {
     const addresses = regions[region];
     if (!addresses) throw new Error(`region ${region} does not run`);
     this.id = id;
     this.region = region;
+    this.path = path;
     this.#region = addresses;
     this.#origin = account.origin;
     this.#token = token;

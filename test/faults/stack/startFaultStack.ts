@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { InternalService } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import type { StackDescription } from '@turnpike/local-stack/stackFile';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import { mergeSettings } from '@turnpike/local-stack/toServiceEnvironments';
@@ -19,6 +20,7 @@ import { Links } from './links.ts';
 import { MediaBackend } from './mediaBackends.ts';
 import { createOperator } from './operator.ts';
 import { PartControl } from './partControl.ts';
+import { PaymentsSimulator } from './paymentsSimulator.ts';
 import { Simulator } from './simulators.ts';
 
 /** A short lease, so that what a crash leaves behind is swept within seconds. */
@@ -71,6 +73,12 @@ export interface FaultStackOptions {
 
 /** A whole region with a proxy on every link, whose parts can be killed, frozen and started again. */
 export interface FaultStack extends BookedStack {
+  /** All addresses. */
+  description: StackDescription;
+  /** The payment processor of the account layer. */
+  payments: PaymentsSimulator;
+  /** The database of the account layer. */
+  account: pg.Pool;
   stateDir: string;
   /** The folder of the stores. */
   dataDir: string;
@@ -167,15 +175,17 @@ async function describe(
     return pool.on('error', () => undefined); // Postgres is killed on purpose
   };
   const [ledger, catalog, media] = [poolOf('ledger'), poolOf('catalog'), poolOf('media')];
+  const account = poolOf('account');
   let redisUrl = us.redis_url;
   let redis = cluster ? openCluster(cluster) : openRedis(redisUrl);
   const parts = new PartControl(running, cluster && new ClusterPart(cluster));
   const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
   const mediaBackends = us.media_backends.map((backend) => new MediaBackend(backend));
+  const payments = new PaymentsSimulator(running.stack.account.payments_admin_url);
   const mend = async () => {
     await parts.mend();
     await links.mend();
-    await Promise.all([...simulators, ...mediaBackends].map((simulator) => simulator.mend()));
+    await Promise.all([...simulators, ...mediaBackends, payments].map((simulator) => simulator.mend()));
   };
   await mend();
   const others: (() => Promise<void>)[] = [];
@@ -185,6 +195,9 @@ async function describe(
     mediaModels: MEDIA_MODELS,
     leaseMs: LEASE_MS,
     struckAt: parts.struckAt,
+    description: running.stack,
+    payments,
+    account,
     stateDir,
     stackFile: join(stateDir, 'stack.json'),
     dataDir: join(stateDir, `data-${eventLog}${s3 ? '-s3' : ''}`),
@@ -227,7 +240,7 @@ async function describe(
     async stop() {
       parts.thawAll();
       redis.disconnect();
-      await Promise.all([ledger.end(), catalog.end(), media.end()]);
+      await Promise.all([ledger, catalog, media, account].map((pool) => pool.end()));
       await running.stop(AbortSignal.abort());
       await Promise.all(others.map((stop) => stop()));
       await removeAll();
