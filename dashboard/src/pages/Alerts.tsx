@@ -117,8 +117,8 @@ const ruleFormSchema = z.object({
   budget_nano_usd: usdField,
   balance_below_nano_usd: usdField,
   is_mailed: z.pipe(
-    z.enum(['yes', 'no']),
-    z.transform((answer: string) => answer === 'yes'),
+    z.string(),
+    z.transform((answer: string): boolean => answer === 'yes'),
   ),
 });
 

@@ -8,8 +8,8 @@ const WHOLE_WITHIN_MS = 120_000;
 const toUsd = (nanoUsd: bigint): string => (Number(nanoUsd) / 1e9).toFixed(2);
 
 /**
- * Waits until each payment of the desk is credited once and has its document, and then holds all books against each other, the operator's
- * own comparisons among them.
+ * Waits until each payment of the desk is credited once and has its document. Then holds all books against each other, also by the
+ * operator's own comparisons.
  */
 export async function closePayments(context: CellContext, desk: PaymentDesk): Promise<void> {
   const { stack } = context;

@@ -24,8 +24,8 @@ interface TopUpRow {
 }
 
 /**
- * Holds the processor's own objects against the books of the account layer and against those of the region: each payment has one credit
- * and one invoice, and Σ paid − Σ refunded − Σ lost is the credit of each workspace. Dollars only.
+ * Holds the processor's own objects against the books of the account layer and those of the region. Each payment has one credit
+ * and one invoice. Σ paid − Σ refunded − Σ lost is the credit of each workspace. Reads dollars alone.
  */
 export async function comparePayments({
   payments,

@@ -36,7 +36,7 @@ export type ProcessorLog = z.output<typeof logSchema>;
 
 interface ApiFault {
   fault: 'refuse_500' | 'answer_500_after' | 'reset_after' | 'never_answers';
-  /** Of each so many requests one. */
+  /** Strikes one of so many requests; each where it is not given. */
   everyNth?: number;
 }
 

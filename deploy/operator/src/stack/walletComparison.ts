@@ -22,8 +22,8 @@ export interface ComparedWallet {
 }
 
 /**
- * Compares the wallets of one workspace, or of all in the region that the account layer knows. A wallet agrees once it has each credit of
- * its region, and a spend between what the region had when the comparison began and what it has now. Waits so long for credits and days
+ * Compares the wallets of one workspace, or of all in the region that the account layer knows. A wallet agrees if it has each credit of
+ * its region. Its spend lies between that of the region when the comparison began and that of now. Waits so long for credits and days
  * on their way.
  */
 export async function compareWallets(
