@@ -4,6 +4,7 @@ import { openaiClient } from './npm/openaiClient.ts';
 import { pythonClients } from './python/pythonClients.ts';
 import { testClient } from './testClient.ts';
 import './agents/testAgents.ts';
+import './apis/testApis.ts';
 import './testSamples.ts';
 
 for (const client of [openaiClient, aiSdkClient, langchainClient]) testClient(client, { isHere: true });

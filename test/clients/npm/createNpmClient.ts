@@ -14,23 +14,27 @@ export interface NpmClient extends Omit<Client, 'obey'> {
   toRefusal(error: unknown): Refusal;
 }
 
+/** Makes a `fetch` that adds headers to each call, and each answer to `calls`. */
+export const watchFetch =
+  (calls: Seen['calls'], added: Access['headers'] = {}): typeof fetch =>
+  async (input, init) => {
+    const headers = new Headers(init?.headers);
+    for (const [name, value] of Object.entries(added)) headers.set(name, value);
+    const response = await fetch(input, { ...init, headers });
+    // To see whether forms can be sent, one asks for a `data:` address.
+    if (!String(input).startsWith('data:'))
+      calls.push({ callId: response.headers.get('x-router-call-id'), status: response.status });
+    return response;
+  };
+
 /** A client that runs in this process. */
 export function createNpmClient({ answer, toRefusal, ...client }: NpmClient): Client {
   return {
     ...client,
     async obey(order, access) {
       const calls: Seen['calls'] = [];
-      const watchingFetch: typeof fetch = async (input, init) => {
-        const headers = new Headers(init?.headers);
-        for (const [name, value] of Object.entries(access.headers ?? {})) headers.set(name, value);
-        const response = await fetch(input, { ...init, headers });
-        // To see whether forms can be sent, one asks for a `data:` address.
-        if (!String(input).startsWith('data:'))
-          calls.push({ callId: response.headers.get('x-router-call-id'), status: response.status });
-        return response;
-      };
       try {
-        return { calls, ...(await answer(order, { ...access, fetch: watchingFetch })) };
+        return { calls, ...(await answer(order, { ...access, fetch: watchFetch(calls, access.headers) })) };
       } catch (error) {
         return { calls, refusal: toRefusal(error) };
       }

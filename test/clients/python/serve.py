@@ -23,8 +23,11 @@ class Trip(BaseModel):
 TOOL = {"type": "function", "function": {"name": "forecast", "parameters": Trip.model_json_schema()}}
 
 
-def serve(obey):
-    """Has `obey(order, access, http_client)` do each order, with an HTTP client whose answers are noted."""
+def serve(obey, errors=(APIError,), http_of=lambda order: httpx):
+    """Has `obey(order, access, http_client)` do each order, with an HTTP client whose answers are noted.
+
+    `errors` are raised for refusals. `http_of` gives the package that makes the client.
+    """
     print(flush=True)
     for line in sys.stdin:
         task = json.loads(line)
@@ -33,12 +36,12 @@ def serve(obey):
         def note(response):
             calls.append({"callId": response.headers.get("x-router-call-id"), "status": response.status_code})
 
-        with httpx.Client(
+        with http_of(task["order"]).Client(
             event_hooks={"response": [note]}, timeout=30, headers=task["access"].get("headers")
         ) as http_client:
             try:
                 seen = obey(task["order"], task["access"], http_client)
-            except APIError as error:
+            except errors as error:
                 seen = {"refusal": to_refusal(error)}
             except Exception:  # a mistake of this program or a surprise of the library: the next order may do
                 seen = {"crash": traceback.format_exc()}
