@@ -1,4 +1,6 @@
 import type { CellTable } from '../cell.ts';
+import type { CellContext } from '../cellContext.ts';
+import { AGENT_APIS, type Api } from '../load/callRecord.ts';
 
 export const clients: CellTable = {
   'client-leaves': {
@@ -47,16 +49,33 @@ export const clients: CellTable = {
     breaks: 'twice as many streams as calls of a cell, each cut by its client at a random byte',
     holds: 'what is charged lies between what was delivered and what the engine made; the engine is told to stop',
     eventLog: 'embedded',
-    async run(context) {
-      const startedAt = Date.now();
-      const calls = await context.startLoad({
-        calls: 2 * context.calls,
-        tokens: [20, 400],
-        streamShare: 1,
-        cut: (random) => ({ afterBytes: random.between(0, 20_000) }),
-      }).done;
-      context.checkOutcomes(calls, { ok: true, left: true });
-      await context.untilEnginesStop(startedAt, 2_000);
-    },
+    run: (context) => cutStreams(context, { calls: 2 * context.calls, mostBytes: 20_000 }),
   },
+  ...Object.fromEntries(AGENT_APIS.map((api) => [`client-cuts-${api}`, cutUnder(api)])),
 };
+
+function cutUnder(api: Api): CellTable[string] {
+  return {
+    breaks: `streams of the API ${api}, each cut by its client at a random byte`,
+    holds: 'what is charged lies between what was delivered and what the engine made; the engine is told to stop',
+    eventLog: 'embedded',
+    // The events of these APIs are about twice as long.
+    run: (context) => cutStreams(context, { calls: context.calls, mostBytes: 40_000, apis: [api] }),
+  };
+}
+
+async function cutStreams(
+  context: CellContext,
+  { calls: count, mostBytes, apis }: { calls: number; mostBytes: number; apis?: readonly Api[] },
+): Promise<void> {
+  const startedAt = Date.now();
+  const calls = await context.startLoad({
+    calls: count,
+    tokens: [20, 400],
+    streamShare: 1,
+    ...(apis && { apis }),
+    cut: (random) => ({ afterBytes: random.between(0, mostBytes) }),
+  }).done;
+  context.checkOutcomes(calls, { ok: true, left: true });
+  await context.untilEnginesStop(startedAt, 2_000);
+}

@@ -2,7 +2,9 @@ import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { disturb, type Fault, freeze, kill } from '../fault.ts';
+import { AGENT_APIS, type Api } from '../load/callRecord.ts';
 import type { Random } from '../load/random.ts';
+import type { LoadOptions } from '../load/startLoad.ts';
 
 export const engines: CellTable = {
   'engine-kill': {
@@ -10,8 +12,9 @@ export const engines: CellTable = {
     holds:
       'streams that had begun there end in an error event and cost nothing; everything else is served by the other',
     eventLog: 'embedded',
-    run: killOne,
+    run: (context) => killOne(context),
   },
+  ...Object.fromEntries(AGENT_APIS.map((api) => [`engine-kill-${api}`, killUnder(api)])),
   'engine-lost': {
     breaks: 'the packets of one of two engine processes are lost for 8 s, with no word of it',
     holds: 'streams there end in an error event at the deadline, and soon all calls go to the other',
@@ -100,7 +103,16 @@ export const engines: CellTable = {
   },
 };
 
-async function killOne(context: CellContext): Promise<void> {
+function killUnder(api: Api): CellTable[string] {
+  return {
+    breaks: `kill -9 of one of two engine processes while calls of the API ${api} run, back after 3 s`,
+    holds: 'streams that had begun there end in the error of their API and cost nothing; the other serves the rest',
+    eventLog: 'embedded',
+    run: (context) => killOne(context, { apis: [api] }),
+  };
+}
+
+async function killOne(context: CellContext, load: Partial<LoadOptions> = {}): Promise<void> {
   const fault = kill('engines-1');
   let openAtKill = 0;
   const calls = await breakUnderLoad(context, {
@@ -113,7 +125,7 @@ async function killOne(context: CellContext): Promise<void> {
       },
     },
     forMs: 3_000,
-    load: { tokens: [1, 300] },
+    load: { tokens: [1, 300], ...load },
   });
   context.checkOutcomes(calls, { ok: true, error_event: openAtKill, '500': openAtKill });
 }

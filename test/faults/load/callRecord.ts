@@ -1,3 +1,8 @@
+/** The APIs in which a chat can be said. */
+export type Api = 'chat' | (typeof AGENT_APIS)[number];
+/** Those that only coding agents speak. */
+export const AGENT_APIS = ['responses', 'messages'] as const;
+
 /** A call's tokens as its client sees them. */
 export interface SeenUsage {
   promptTokens: number;
@@ -6,7 +11,7 @@ export interface SeenUsage {
 
 /**
  * How a call ended for its client:
- * - `ok`: a whole answer, or a stream up to `[DONE]`
+ * - `ok`: a whole answer, or a stream up to `[DONE]`, or to the last event of its API
  * - `error_event`: a stream that ended in an error event and without `[DONE]`
  * - `left`: the client cut it on purpose
  * - `broken`: the connection broke, before or after the status

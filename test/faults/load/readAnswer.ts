@@ -17,7 +17,7 @@ export interface ReadAnswer {
   deltas: number;
 }
 
-const BAD: ReadAnswer = { outcome: 'malformed', usage: undefined, error: undefined, deltas: 0 };
+export const BAD: ReadAnswer = { outcome: 'malformed', usage: undefined, error: undefined, deltas: 0 };
 
 /** Reads a whole answer of any status. */
 export function readWhole(status: number, text: string): ReadAnswer {
@@ -31,7 +31,7 @@ export function readWhole(status: number, text: string): ReadAnswer {
 }
 
 /** A line that fills a silence. */
-const COMMENT = /^:.*\n/gm;
+export const COMMENT = /^:.*\n/gm;
 
 /** Reads what arrived of a stream; `hasEnded` is false where the connection broke or the client left. */
 export function readStream(text: string, { hasEnded }: { hasEnded: boolean }): ReadAnswer {

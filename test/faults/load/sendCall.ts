@@ -1,5 +1,6 @@
 import { type Dispatcher, request } from 'undici';
-import type { CallRecord, Outcome } from './callRecord.ts';
+import type { Api, CallRecord, Outcome } from './callRecord.ts';
+import { readMessageStream, readMessageWhole, readResponseStream, readResponseWhole } from './readAgentsAnswer.ts';
 import { readStream, readWhole } from './readAnswer.ts';
 
 /** Longest a client waits for the end of a call. */
@@ -17,6 +18,7 @@ export interface CallPlan {
   apiKey: string;
   keyId: string;
   model: string;
+  api: Api;
   isStream: boolean;
   /** Whether a stream asks for its usage. */
   wantsUsage: boolean;
@@ -25,13 +27,20 @@ export interface CallPlan {
   cut: Cut | undefined;
 }
 
+const APIS_READ: Readonly<Record<Api, { path: string; readStream: typeof readStream; readWhole: typeof readWhole }>> = {
+  chat: { path: '/chat/completions', readStream, readWhole },
+  responses: { path: '/responses', readStream: readResponseStream, readWhole: readResponseWhole },
+  messages: { path: '/messages', readStream: readMessageStream, readWhole: readMessageWhole },
+};
+
 /** Sends one chat and reads it to its end, as a client without any retries does. Never rejects. */
 export async function sendCall(
   plan: CallPlan,
   { baseUrl, dispatcher }: { baseUrl: string; dispatcher: Dispatcher },
 ): Promise<CallRecord> {
   const startedAt = Date.now();
-  const { keyId, model, isStream, cut } = plan;
+  const { keyId, model, api, isStream, cut } = plan;
+  const reader = APIS_READ[api];
   const leaving = new AbortController();
   const patience = AbortSignal.timeout(PATIENCE_MS);
   const timer = cut?.afterMs === undefined ? undefined : setTimeout(() => leaving.abort(), cut.afterMs);
@@ -41,7 +50,7 @@ export async function sendCall(
   let hasEnded = false;
   let longestSilenceMs = 0;
   try {
-    const answer = await request(`${baseUrl}/chat/completions`, {
+    const answer = await request(`${baseUrl}${reader.path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${plan.apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify(toBody(plan)),
@@ -71,7 +80,7 @@ export async function sendCall(
     clearTimeout(timer);
   }
   const isEventStream = String(headers['content-type']).startsWith('text/event-stream');
-  const read = isEventStream ? readStream(text, { hasEnded }) : readWhole(status ?? 0, text);
+  const read = isEventStream ? reader.readStream(text, { hasEnded }) : reader.readWhole(status ?? 0, text);
   const callId = headers['x-router-call-id'];
   return {
     callId: typeof callId === 'string' ? callId : undefined,
@@ -98,11 +107,23 @@ function toOutcome(
   return isHung ? 'hung' : 'broken';
 }
 
-function toBody({ model, isStream, wantsUsage, content, maxTokens }: CallPlan): object {
-  return {
-    model,
-    messages: [{ role: 'user', content }],
-    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-    ...(isStream && { stream: true, ...(wantsUsage && { stream_options: { include_usage: true } }) }),
-  };
+/** More than any answer of a load has. */
+const DEFAULT_MAX_TOKENS = 4_096;
+
+function toBody({ model, api, isStream, wantsUsage, content, maxTokens }: CallPlan): object {
+  const said = [{ role: 'user', content }];
+  const stream = isStream ? { stream: true } : {};
+  switch (api) {
+    case 'responses':
+      return { model, input: said, ...(maxTokens !== undefined && { max_output_tokens: maxTokens }), ...stream };
+    case 'messages':
+      return { model, messages: said, max_tokens: maxTokens ?? DEFAULT_MAX_TOKENS, ...stream };
+    case 'chat':
+      return {
+        model,
+        messages: said,
+        ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+        ...(isStream && { stream: true, ...(wantsUsage && { stream_options: { include_usage: true } }) }),
+      };
+  }
 }

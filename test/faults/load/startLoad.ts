@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import type { CallRecord } from './callRecord.ts';
+import type { Api, CallRecord } from './callRecord.ts';
 import type { Random } from './random.ts';
 import { type CallPlan, type Cut, sendCall } from './sendCall.ts';
 
@@ -41,6 +41,8 @@ export interface LoadOptions {
   keys?: readonly LoadKey[];
   /** One model; all of them where it is not given. */
   model?: string;
+  /** The APIs in which the chats are said; the chat API alone where it is not given. */
+  apis?: readonly Api[];
 }
 
 /** Calls under way. */
@@ -140,6 +142,7 @@ function planCall({ models, keys: allKeys, random }: LoadTarget, options: LoadOp
         : `Call ${random.between(0, 999_999)}, größer und 大きい [[sim: ${directives.join(' ').trim()}]]`,
     maxTokens,
     cut: options.cut?.(random),
+    api: options.apis?.[random.between(0, options.apis.length - 1)] ?? 'chat',
   };
 }
 
