@@ -165,7 +165,7 @@ const access = {
 const openai = new OpenAI(access);
 const anthropic = new Anthropic(access);
 
-/** What a client was told of a stream's end, beside what it read. */
+/** A stream as its client read it, with the end that the client was told of. */
 interface Read extends Said {
   end: string | null;
 }
