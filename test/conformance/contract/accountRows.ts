@@ -18,6 +18,10 @@ export const accountRows = {
   'account.region-permanent': 'the region of a workspace is chosen at its creation and never changes',
   'account.top-up-eur': 'a top-up in euros is converted once, at the month’s reference rate, and recorded with it',
   'account.currency': 'us accounts are invoiced in dollars, eu accounts in euros with VAT',
+  'account.automatic-top-up':
+    'a saved card is charged by the terms that a person confirmed when the balance is below their threshold, once, with an invoice',
+  'account.refund':
+    'a refund takes credit back that is not spent, and refunds its money with its share of the tax by a credit note',
   'account.legacy-host': 'the legacy host is another name of the us service',
   'key.fields': 'key information has exactly its nine fields, in USD',
   'key.masked': 'key_name shows the last four characters and nothing else of the key',

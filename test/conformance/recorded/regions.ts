@@ -1,12 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { toMandateText } from '@turnpike/console-api/mandateText';
 import { payAt } from '@turnpike/test-support/payAt';
 import { until } from '@turnpike/test-support/until';
 import pg from 'pg';
 import { AccountUser } from '../../support/accountUser.ts';
 import { makeAccount } from '../../support/makeAccount.ts';
-import { runTurnpike } from '../../support/runTurnpike.ts';
+import { runTurnpike, runTurnpikeHere } from '../../support/runTurnpike.ts';
 import { startTestStack, type TestStack } from '../../support/startTestStack.ts';
 import { createClient } from '../support/http.ts';
 import { MODEL, SERVED_MODELS, US_MODEL, stack as us } from '../support/recordedStack.ts';
@@ -137,6 +138,13 @@ async function importRate({ stackFile, stateDir }: Pick<TestStack, 'stackFile' |
   return runTurnpike(['rates', 'import', file, '--confirmed'], { stackFile });
 }
 
+interface TopUp {
+  top_up_id: string;
+  workspace_id: string;
+  kind: string;
+  state: string;
+}
+
 /** Pays 25 from a country into a new workspace. Returns the top-up and its invoice. */
 async function payIn(stack: TestStack<'us'> | TestStack<'eu'>, region: 'us' | 'eu', country: string) {
   const user = await AccountUser.signIn(stack.running.stack);
@@ -147,23 +155,23 @@ async function payIn(stack: TestStack<'us'> | TestStack<'eu'>, region: 'us' | 'e
   const topUps = `/workspaces/${workspaceId}/top-ups`;
   const { checkout_url: page } = await ask('POST', topUps, { net_cents: 2_500 });
   await payAt(page ?? '', { address: { country, postal_code: 'D02', line1: '1 Quay', city: 'Town' } });
-  const read = async () => ({
-    topUp: ((await ask('GET', topUps)).top_ups as unknown as { state: string }[])[0],
-    invoice: ((await ask('GET', '/documents')).documents as unknown as object[])[0],
-  });
-  return until('the copy of the invoice', async () => {
-    const { topUp, invoice } = await read();
-    return invoice && { topUp, invoice, readAgain: async () => (await read()).topUp };
+  const listTopUps = async () => (await ask('GET', topUps)).top_ups as unknown as TopUp[];
+  const listDocuments = async () => (await ask('GET', '/documents')).documents as unknown as object[];
+  // The top-up and the copy of its invoice come by jobs of their own.
+  return until('the payment and the copy of its invoice', async () => {
+    const [topUp] = await listTopUps();
+    const [invoice] = await listDocuments();
+    return topUp?.state === 'invoiced' && invoice && { topUp, invoice, ask, listTopUps, listDocuments };
   });
 }
 
 row('account.top-up-eur', async () => {
-  const { topUp, readAgain } = await payIn(eu, 'eu', 'IE');
+  const { topUp, listTopUps } = await payIn(eu, 'eu', 'IE');
   // 25.00 × the rate of the local stack.
   const converted = { currency: 'eur', net_cents: 2_500, usd_per_eur: '1.1000', rate_month: THIS_MONTH };
   expect(topUp).toMatchObject({ ...converted, nano_usd: '27500000000' });
   expect((await importRate(eu, '1.2000')).stdout).toContain('keeps the rate');
-  expect(await readAgain()).toEqual(topUp);
+  expect(await listTopUps()).toEqual([topUp]);
 });
 
 row('account.currency', async () => {
@@ -172,4 +180,46 @@ row('account.currency', async () => {
   const inDollars = await payIn(us, 'us', 'CH');
   expect(inDollars.invoice).toMatchObject({ kind: 'invoice', currency: 'usd', total_cents: 2_500, tax_cents: 0 });
   expect(inDollars.topUp).toMatchObject({ nano_usd: '25000000000', rate_month: null, usd_per_eur: null });
+});
+
+row('account.automatic-top-up', async () => {
+  const { topUp, ask, listTopUps, listDocuments } = await payIn(us, 'us', 'CH');
+  const { cards } = await ask('GET', '/cards');
+  const [card] = cards as unknown as { card_id: string; brand: string; last4: string }[];
+  if (!card) throw new Error('the payment saved no card');
+  // The balance is 35: a first workspace has 10 to begin with.
+  const terms = { currency: 'usd', netCents: 1_000, thresholdNanoUsd: 40_000_000_000n } as const;
+  const limits = { dayLimitCents: 2_000, monthLimitCents: 2_000 };
+  const rule = `/workspaces/${topUp.workspace_id}/automatic-top-up`;
+  const body = {
+    card_id: card.card_id,
+    threshold_nano_usd: String(terms.thresholdNanoUsd),
+    net_cents: terms.netCents,
+    day_limit_cents: limits.dayLimitCents,
+    month_limit_cents: limits.monthLimitCents,
+    confirmed_text: toMandateText({ ...terms, ...limits, card }),
+  };
+  expect(await ask('PUT', rule, { ...body, net_cents: 2_000 })).toMatchObject({ error: 'confirmation_differs' });
+  await ask('PUT', rule, body);
+  await until('the second invoice and its copy', async () => {
+    const isInvoiced = (await listTopUps()).every(({ state }) => state === 'invoiced');
+    return isInvoiced && (await listDocuments()).length === 2;
+  });
+  const charged = { kind: 'automatic', state: 'invoiced', net_cents: 1_000, nano_usd: '10000000000' };
+  expect(await listTopUps()).toEqual([expect.objectContaining(charged), topUp]);
+  expect(await ask('GET', rule)).toMatchObject({ charged_month_cents: 1_000 });
+});
+
+row('account.refund', async () => {
+  const { topUp, listDocuments } = await payIn(eu, 'eu', 'IE');
+  const refund = ['refunds', 'start', topUp.top_up_id, '--amount', '10', '--yes'];
+  expect(await runTurnpikeHere(refund, eu)).toMatchObject({ code: 0, stderr: '' });
+  const note = await until('the copy of the credit note', async () => {
+    const [newest, ...others] = await listDocuments();
+    return others.length === 1 && newest;
+  });
+  expect(note).toMatchObject({ kind: 'credit_note', currency: 'eur', total_cents: 1_230, tax_cents: 230 });
+  const wallet = await runTurnpikeHere(['wallet', 'show', topUp.workspace_id, '--json'], eu);
+  // 15.00 are left, at the rate of the payment, and 10 dollars to begin with.
+  expect(JSON.parse(wallet.stdout)).toMatchObject({ credited_nano_usd: '26500000000' });
 });
