@@ -49,6 +49,12 @@ it('shows organizations to the operator, who holds one by the command line', asy
   expect((await run('organizations', 'list')).organizations).toContainEqual(
     expect.objectContaining({ organization_id: id, is_on_hold: false }),
   );
+  expect(await run('organizations', 'automatic-limit', id, '7500')).toMatchObject({
+    ...{ organization_id: id, month_limit_cents: 750_000, was_cents: 500_000 },
+  });
+  expect((await run('audit', 'list', id)).lines).toContainEqual(
+    expect.objectContaining({ action: 'automatic_top_up.limit_set', actor: expect.stringMatching(/^operator:/) }),
+  );
   const hold = await run('holds', 'open', id, '--reason', 'operator');
   expect(await run('organizations', 'show', id)).toMatchObject({ is_on_hold: true });
   expect(await run('holds', 'end', hold.hold_id)).toMatchObject({ organization_is_on_hold: false });

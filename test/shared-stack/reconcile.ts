@@ -11,6 +11,7 @@ import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { z } from 'zod';
+import { AccountUser } from '../support/accountUser.ts';
 import { runTurnpike, runTurnpikeHere } from '../support/runTurnpike.ts';
 import { stack } from './stack.ts';
 
@@ -42,6 +43,7 @@ afterAll(async () => {
 
 interface Found {
   agree: boolean;
+  account: { wallets: { agrees: boolean }[]; payments: { differences: object[] } | null } | null;
   workspaces: { workspace_id: string; checks: { check: string; verdict: string }[]; doubts: string[] }[];
 }
 
@@ -191,6 +193,37 @@ it('does not say that books agree which it cannot check', async () => {
   expect(found.workspaces[0]?.doubts).toEqual(['no router says what Redis counts']);
 });
 
+it('finds a wallet of the account layer that differs from its region', async () => {
+  const workspace = await (await AccountUser.signIn(stack.running.stack)).makeWorkspace('us');
+  const { apiKey } = await workspace.makeKey();
+  await workspace.untilCredit(apiKey);
+  const found = await reconcileSurely('--workspace', workspace.id);
+  expect(found).toMatchObject({ agree: true, account: { wallets: [{ agrees: true }], payments: null } });
+
+  const { postgres_url: url } = stack.running.stack.regions.us;
+  const books = new pg.Client({ connectionString: Object.assign(new URL(url), { pathname: '/account' }).href });
+  await books.connect();
+  try {
+    await books.query(
+      `INSERT INTO transfer (transfer_id, unit, debit, credit, amount, code, source)
+       VALUES ($1, 'nano_usd', 'promo_given', $2, 1, 'welcome', $1)`,
+      [`tampered ${workspace.id}`, `wallet:${workspace.id}`],
+    );
+    const differing = await reconcile('--workspace', workspace.id, '--wait', '0');
+    expect(differing).toMatchObject({ agree: false, differing: [], account: { wallets: [{ agrees: false }] } });
+    const table = await runTurnpikeHere(['reconcile', '--workspace', workspace.id, '--wait', '0'], stack);
+    expect(table.stdout).toMatch(/balance: account layer = region +10\.000000001 +10 +0\.000000001/);
+    expect(table.stdout).toContain('Wallets of the account layer: 1, of which 1 differ.');
+  } finally {
+    await books.query('BEGIN');
+    await books.query('SET LOCAL session_replication_role = replica');
+    await books.query('DELETE FROM transfer WHERE source = $1', [`tampered ${workspace.id}`]);
+    await books.query('COMMIT');
+    await books.end();
+  }
+  expect((await reconcile('--workspace', workspace.id)).agree).toBe(true);
+});
+
 it('does not say that the books of a workspace agree that does not exist', async () => {
   const missing = await runTurnpike(['reconcile', '--workspace', 'ws_nope'], stack);
   expect(missing).toEqual({
@@ -235,8 +268,9 @@ describe('while calls come all the time', () => {
   it('decides of every workspace that its books agree', async () => {
     const before = calls;
     for (let nth = 0; nth < 3; nth += 1) {
-      const { agree, differing } = await reconcileSurely();
+      const { agree, differing, account: ofAccount } = await reconcileSurely();
       expect({ agree, differing }).toEqual({ agree: true, differing: [] });
+      expect(ofAccount?.payments?.differences).toEqual([]);
     }
     expect(calls).toBeGreaterThan(before);
   });
