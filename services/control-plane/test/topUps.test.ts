@@ -691,6 +691,103 @@ it('credits what was paid and nothing else, whatever happens in whatever order',
   }
 }, 300_000);
 
+/** Buyers of eight countries with the tax that each is due, in basis points. A business of another member state owes it itself. */
+const BUYERS: { country: string; basisPoints: number; vatId?: string }[] = [
+  { country: 'IE', basisPoints: 2_300 },
+  { country: 'DE', basisPoints: 0, vatId: 'DE123456100' },
+  { country: 'FR', basisPoints: 2_000 },
+  { country: 'FI', basisPoints: 0, vatId: 'FI12345100' },
+  { country: 'GR', basisPoints: 2_400 },
+  { country: 'SE', basisPoints: 0, vatId: 'SE123456789100' },
+  { country: 'CH', basisPoints: 0 },
+  { country: 'US', basisPoints: 0 },
+  { country: 'FI', basisPoints: 2_550 },
+  { country: 'FR', basisPoints: 0, vatId: 'FR12345678100' },
+  { country: 'SE', basisPoints: 2_500 },
+  { country: 'GR', basisPoints: 0, vatId: 'EL123456100' },
+  { country: 'DE', basisPoints: 1_900 },
+  // The seller is in Ireland, so its business pays the tax of its own country.
+  { country: 'IE', basisPoints: 2_300, vatId: 'IE1234567100' },
+];
+/** `TOP_UPS=1000` makes a thousand. */
+const TOP_UPS = Number(process.env.TOP_UPS ?? 10);
+const AT_ONCE = 4;
+
+interface Documented {
+  status: string;
+  number: string | null;
+  subtotal: number;
+  total: number;
+  total_taxes: { amount: number }[] | null;
+  metadata: { top_up_id?: string } | null;
+}
+
+it('has the sums and the tax of the processor for consumers and businesses of all countries, in both currencies', async () => {
+  const payers = await Promise.all(
+    BUYERS.slice(0, TOP_UPS).map(async ({ country, vatId = null }) => {
+      const inEuros = await aPayer('eu');
+      const path = `/account/organizations/${inEuros.organizationId}/workspaces`;
+      const { body } = await inEuros.browser.post(path, { region: 'us', name: 'Acme' });
+      expect((await enter(inEuros, { country, vat_id: vatId })).status).toBe(200);
+      if (vatId !== null) await untilVatState(inEuros, 'verified');
+      return [inEuros, { ...inEuros, workspaceId: body.workspace_id, path: `${path}/${body.workspace_id}` }] as const;
+    }),
+  );
+  const expected = new Map<string, { netCents: number; taxCents: number }>();
+  const left = Array.from({ length: TOP_UPS }, (_, index) => index);
+  const work = async (): Promise<void> => {
+    for (let index = left.shift(); index !== undefined; index = left.shift()) {
+      const buyer = index % payers.length;
+      const payer = payers[buyer]?.[Math.floor(index / payers.length) % 2 === index % 2 ? 0 : 1] as Payer;
+      // Every amount of cents has its own rounding.
+      const netCents = 500 + ((index * 7_919) % 49_501);
+      const { id, url } = await start(payer, netCents);
+      await payments.pay(url, { country: null });
+      expected.set(id, { netCents, taxCents: Math.round((netCents * (BUYERS[buyer]?.basisPoints ?? 0)) / 10_000) });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const ids = [...expected.keys()];
+  const count = async (statement: ReturnType<typeof sql<{ count: number }>>) =>
+    (await account.db.query(statement))[0]?.count;
+  await until('every document', async () => {
+    const copied = await count(sql`
+      SELECT count(*)::INTEGER AS count FROM top_up JOIN document ON document_id = top_up.invoice_id
+      WHERE state = 'invoiced' AND document.kind = 'invoice' AND top_up_id = ANY(${ids})`);
+    return copied === TOP_UPS;
+  });
+  const rows = await account.db.query(
+    sql<{
+      id: string;
+      net: number;
+      tax: number;
+      currency: string;
+      nano: string;
+      number: string;
+      total: number;
+      copied: number;
+    }>`
+    SELECT top_up_id AS id, net_cents::FLOAT AS net, top_up.tax_cents::FLOAT AS tax, top_up.currency, nano_usd::TEXT AS nano,
+      invoice_number AS number, total_cents::FLOAT AS total, document.tax_cents::FLOAT AS copied
+    FROM top_up JOIN document ON document_id = top_up.invoice_id WHERE top_up_id = ANY(${ids})`,
+  );
+  expect(new Set(rows.map(({ currency }) => currency))).toEqual(new Set(['eur', 'usd']));
+  const { invoices } = await payments.order<{ invoices: Documented[] }>('GET', 'log');
+  const byTopUp = new Map(invoices.map((invoice) => [invoice.metadata?.top_up_id, invoice]));
+  for (const { id, net, tax, currency, nano, number, total, copied } of rows) {
+    const { netCents, taxCents } = expected.get(id) ?? { netCents: 0, taxCents: 0 };
+    expect({ id, net, tax, total, copied }).toEqual({
+      ...{ id, net: netCents, tax: taxCents, total: netCents + taxCents, copied: taxCents },
+    });
+    expect(nano).toBe(String(BigInt(netCents) * (currency === 'eur' ? 10_842_000n : 10_000_000n)));
+    const invoice = byTopUp.get(id);
+    expect(invoice).toMatchObject({ status: 'paid', number, subtotal: netCents, total: netCents + taxCents });
+    expect((invoice?.total_taxes ?? []).reduce((sum, { amount }) => sum + amount, 0)).toBe(taxCents);
+  }
+  const numbers = invoices.flatMap(({ number }) => /^TURN-(\d+)$/.exec(number ?? '')?.[1] ?? []).map(Number);
+  expect(numbers.toSorted((a, b) => a - b)).toEqual(numbers.map((_, index) => index + 1));
+}, 3_600_000);
+
 it('starts with a live key only where tax, registrations and numbering are set at the processor', async () => {
   const { stripe } = openPayments(payments.settings);
   const lines: string[] = [];
