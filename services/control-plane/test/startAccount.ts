@@ -36,6 +36,9 @@ const REGION_HOSTS: RegionHosts = {
   eu: { console_url: 'https://console.eu.example', base_url: 'https://api.eu.example/v1' },
 };
 
+/** No test is about a database that is slow, and a machine with other suites may take ten times as long. */
+const PATIENCE = { statementTimeoutMs: 30_000, transaction: { maxWait: 30_000, timeout: 30_000 } };
+
 export interface Answer {
   status: number;
   headers: Headers;
@@ -138,7 +141,7 @@ export async function startAccount({
   const smtpUrl = `smtp://127.0.0.1:${(mailServer.server.address() as AddressInfo).port}`;
 
   const log = aSilentLogger();
-  const db = openDatabase(serviceUrl);
+  const db = openDatabase(serviceUrl, PATIENCE);
   const queue = await openJobQueue(serviceUrl, log);
   const outbox = new Outbox({
     db,
