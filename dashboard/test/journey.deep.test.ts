@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { until } from '../../libs/test-support/src/until.ts';
 import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMail.ts';
+import { runTurnpikeHere } from '../../test/support/runTurnpike.ts';
 import { startTestStack, type TestStack } from '../../test/support/startTestStack.ts';
 import { inBrowser } from './inBrowser.ts';
 import { createOrganization, goTo, launchBrowser, PICTURES, TAKES_PICTURES } from './startDashboard.ts';
@@ -179,60 +180,129 @@ inBrowser('from nothing to a paid call', () => {
     await page.context().close();
   });
 
-  it('leads from a refused key over a payment with VAT to calls with the same key, and to an invoice without VAT', async () => {
-    const page = await openPage();
-    await signInByMail(page, 'payer@example.com');
-    // The first workspace of a user has credit, and the second one has none.
-    await createOrganization(page, 'Acme');
-    await createWorkspace(page);
-    await page.goto('/organizations');
-    await createOrganization(page, 'Bolt');
-    await createWorkspace(page);
-    await goTo(page, 'Keys');
-    await page.getByRole('button', { name: 'Create a key' }).click();
-    await page.getByRole('textbox', { name: 'Name' }).fill('Server');
-    await page.getByRole('button', { name: 'Create the key' }).click();
-    const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
-    await page.getByRole('button', { name: 'I have copied it' }).click();
-    expect((await callModel(secret)).status).toBe(402);
+  it.each(TIMES)(
+    'leads from a refused key over payments, a refund and a dispute to calls with the same key, time %d',
+    async (time) => {
+      const page = await openPage();
+      await signInByMail(page, `payer-${time}@example.com`);
+      // The first workspace of a user has credit, and the second one has none.
+      await createOrganization(page, 'Acme');
+      await createWorkspace(page);
+      await page.goto('/organizations');
+      await createOrganization(page, 'Bolt');
+      await createWorkspace(page);
+      await goTo(page, 'Keys');
+      await page.getByRole('button', { name: 'Create a key' }).click();
+      await page.getByRole('textbox', { name: 'Name' }).fill('Server');
+      await page.getByRole('button', { name: 'Create the key' }).click();
+      const secret = (await page.getByLabel('Secret of the key').textContent()) ?? '';
+      await page.getByRole('button', { name: 'I have copied it' }).click();
+      expect((await callModel(secret)).status).toBe(402);
 
-    // An Irish consumer: a declined card, a page that is left, and a card whose bank asks.
-    await goTo(page, 'Billing');
-    await page.getByRole('button', { name: 'Go to the payment page' }).click();
-    await page.getByLabel('Country').selectOption('IE');
-    await page.getByRole('button', { name: 'Use this address' }).click();
-    await page.getByRole('row', { name: 'Total US$30.75' }).waitFor();
-    await payBy(page, /4000 0000 0000 0002/);
-    await page.getByText('Your card was declined.').waitFor();
-    await page.getByRole('link', { name: 'Cancel and go back' }).click();
-    await page.getByText('$25.00 are not paid, and nothing was charged.').waitFor();
-    expect((await callModel(secret)).status).toBe(402);
-    await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
-    await payBy(page, /4000 0027 6000 3184/);
-    await page.getByRole('button', { name: 'Approve' }).click();
-    await page.getByText('$30.75 were paid, and $25.00 were added to your credit.').waitFor();
-    await takePicture(page, 'billing');
-    await until('an answer to a call with the same key', async () => (await callModel(secret)).status === 200);
+      // An Irish consumer: a declined card, a page that is left, and a card whose bank asks.
+      await goTo(page, 'Billing');
+      await page.getByRole('button', { name: 'Go to the payment page' }).click();
+      await page.getByLabel('Country').selectOption('IE');
+      await page.getByRole('button', { name: 'Use this address' }).click();
+      await page.getByRole('row', { name: 'Total US$30.75' }).waitFor();
+      await payBy(page, /4000 0000 0000 0002/);
+      await page.getByText('Your card was declined.').waitFor();
+      await page.getByRole('link', { name: 'Cancel and go back' }).click();
+      await page.getByText('$25.00 are not paid, and nothing was charged.').waitFor();
+      expect((await callModel(secret)).status).toBe(402);
+      await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
+      await payBy(page, /4000 0027 6000 3184/);
+      await page.getByRole('button', { name: 'Approve' }).click();
+      await page.getByText('$30.75 were paid, and $25.00 were added to your credit.').waitFor();
+      await takePicture(page, 'billing');
+      await until('an answer to a call with the same key', async () => (await callModel(secret)).status === 200);
 
-    const downloading = page.waitForEvent('download');
-    await page.getByRole('link', { name: /^pdf of TURN-/ }).click();
-    const invoice = await (await downloading).path();
-    expect((await readFile(invoice)).subarray(0, 5).toString()).toBe('%PDF-');
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('link', { name: /^pdf of TURN-/ }).click();
+      const invoice = await (await downloading).path();
+      expect((await readFile(invoice)).subarray(0, 5).toString()).toBe('%PDF-');
 
-    // A German business.
-    await page.getByRole('button', { name: 'Enter the address' }).click();
-    await enterDetails(page, { country: 'DE', vatId: 'DE123456100' });
-    await page.getByText('Reverse charge: your business owes the VAT in its own country.').waitFor();
-    await page.getByRole('button', { name: 'Go to the payment page' }).click();
-    await page.getByRole('row', { name: 'VAT (reverse charge) US$0.00' }).waitFor();
-    await payBy(page, /4242 4242 4242 4242/);
-    await page.getByText('$25.00 were paid, and $25.00 were added to your credit.').waitFor();
-    await page
-      .getByRole('link', { name: /^pdf of TURN-/ })
-      .nth(1)
-      .waitFor();
-    await page.context().close();
-  });
+      // A German business.
+      await page.getByRole('button', { name: 'Enter the address' }).click();
+      await enterDetails(page, { country: 'DE', vatId: 'DE123456100' });
+      await page.getByText('Reverse charge: your business owes the VAT in its own country.').waitFor();
+      await page.getByRole('button', { name: 'Go to the payment page' }).click();
+      await page.getByRole('row', { name: 'VAT (reverse charge) US$0.00' }).waitFor();
+      await payBy(page, /4242 4242 4242 4242/);
+      await page.getByText('$25.00 were paid, and $25.00 were added to your credit.').waitFor();
+      await page
+        .getByRole('link', { name: /^pdf of TURN-/ })
+        .nth(1)
+        .waitFor();
+
+      // A refund of $10 by the operator, with its share of the VAT.
+      const workspaceId = /workspaces\/([^/]+)/.exec(page.url())?.[1] ?? '';
+      const { top_ups: topUps } = await turnpike('top-ups', 'list', '--workspace', workspaceId);
+      const taxed = topUps.find((topUp: { tax_cents: number }) => topUp.tax_cents > 0);
+      await turnpike('refunds', 'start', taxed.top_up_id, '--amount', '10', '--yes');
+      await until('the credit note', async () => {
+        await page.reload();
+        await page
+          .getByRole('link', { name: /^pdf of TURN-/ })
+          .nth(1)
+          .waitFor();
+        return page.getByText(/^Credit note for TURN-/).isVisible();
+      });
+      await page.getByRole('cell', { name: '$12.30', exact: true }).waitFor();
+
+      // One automatic top-up, since the limits allow no second one.
+      await page.getByRole('button', { name: 'Switch on automatic top-up' }).click();
+      await page.getByLabel('Card').selectOption({ label: await labelOf(page, /ending in 4242/) });
+      await page.getByLabel('When the credit is below, in dollars').fill('100');
+      await page.getByLabel('At most in a day').fill('25');
+      await page.getByLabel('At most in a month').fill('25');
+      await page.getByRole('button', { name: 'Allow these charges' }).click();
+      await page.getByRole('button', { name: 'Switch off automatic top-up' }).waitFor();
+      await until('the invoice of the automatic top-up', async () => {
+        await page.reload();
+        await page.getByText(/^Credit note for TURN-/).waitFor();
+        return (await page.getByRole('link', { name: /^pdf of TURN-/ }).count()) === 3;
+      });
+      await takePicture(page, 'billing-all');
+
+      // The bank of the cardholder disputes that payment, and the seller wins.
+      const { charges } = await orderPayments('GET', 'log');
+      const { id: disputeId } = await orderPayments('POST', 'disputes', { charge: charges.at(-1).id });
+      await until('the refusal of calls', async () => (await callModel(secret)).status === 402);
+      await goTo(page, 'Workspaces');
+      // What was loaded is shown for 10 s without a question.
+      await page.reload();
+      await page.getByText('On hold: every call is refused.').waitFor();
+      await orderPayments('POST', `disputes/${disputeId}/win`);
+      await until('an answer after the dispute', async () => (await callModel(secret)).status === 200);
+      await page.reload();
+      await page.getByText(/^Active\./).waitFor();
+      await page.context().close();
+    },
+  );
+
+  /** Runs a command of the operator. Returns its JSON. */
+  async function turnpike(...words: string[]) {
+    const { code, stdout, stderr } = await runTurnpikeHere([...words, '--json'], stack);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  }
+
+  /** Gives an order to the payments simulator. */
+  async function orderPayments(method: string, path: string, body?: object) {
+    const answer = await fetch(`${account().payments_admin_url}/admin/${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    expect(answer.status).toBe(200);
+    return JSON.parse(await answer.text());
+  }
+
+  /** The label of the saved card with these digits. */
+  const labelOf = async (page: Page, digits: RegExp): Promise<string> => {
+    const options = page.getByLabel('Card').locator('option');
+    return (await options.filter({ hasText: digits }).first().textContent()) ?? '';
+  };
 
   /** Pays on the payment page by one of its test cards. */
   async function payBy(page: Page, card: RegExp): Promise<void> {
