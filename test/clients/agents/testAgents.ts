@@ -4,22 +4,27 @@ import { describe, expect, it } from '@jest/globals';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { stack } from '../../conformance/support/plainStack.ts';
 import { makeAccount } from '../../support/makeAccount.ts';
-import { claudeCode, codex } from './runAgent.ts';
+import { claudeCode, codex, JOB_TIMEOUT_MS, opencode } from './runAgent.ts';
 
 // Coding agents as their users run them. The engine simulator reads a script in the prompt, and calls their own tools.
 
 const INSTALLED = process.env.TURNPIKE_TEST_AGENTS;
 const MODEL = 'qwen3-coder-30b-a3b-instruct';
 
+/** Longer than a job, which then says what was printed. */
+const TEST_TIMEOUT_MS = JOB_TIMEOUT_MS + 30_000;
+
 /** Claude Code has a sentence of its own for it. */
 const UNKNOWN_MODEL = /No such model here|issue with the selected model/;
 
 const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 
-for (const toAgent of [codex, claudeCode]) {
-  const { name } = toAgent('', '');
+for (const toAgent of [codex, claudeCode, opencode]) {
+  const { name, isSlow } = toAgent('', '');
   describe(name, () => {
-    const run = INSTALLED === undefined ? it.skip : it;
+    const isWanted = INSTALLED !== undefined && (!isSlow || process.env.REQUIRE_AGENTS === '1');
+    const run = isWanted ? it : it.skip;
+    const runQuick = isSlow ? it.skip : run;
     const job = async (prompt: string, { model = MODEL, creditUsd = '10' } = {}) => {
       const workspaceId = await stack.operator.makeWorkspace({ creditUsd });
       const account = await makeAccount(stack, { workspaceId });
@@ -31,14 +36,14 @@ for (const toAgent of [codex, claudeCode]) {
       };
     };
 
-    run(
+    runQuick(
       'says what the model says, and pays for it',
       async () => {
         const { code, output, account } = await job('say hello [[sim: text="hello from the other end" itl_ms=0]]');
         expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('hello from the other end') });
         expect(await account.findSpend()).toBeGreaterThan(0n);
       },
-      150_000,
+      TEST_TIMEOUT_MS,
     );
 
     run(
@@ -56,7 +61,7 @@ for (const toAgent of [codex, claudeCode]) {
         expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('the file is changed') });
         expect(await readFile(join(folder, 'a.txt'), 'utf8')).toBe('two');
       },
-      150_000,
+      TEST_TIMEOUT_MS,
     );
 
     run(
@@ -66,16 +71,16 @@ for (const toAgent of [codex, claudeCode]) {
         expect(output).toContain('This request could cost up to');
         expect(output).toContain('so nothing was run or charged');
       },
-      150_000,
+      TEST_TIMEOUT_MS,
     );
 
-    run(
+    runQuick(
       'says that a model is unknown',
       async () => {
         const { output } = await job('hi [[sim: tokens=2]]', { model: 'nobody-knows-it' });
         expect(output).toMatch(UNKNOWN_MODEL);
       },
-      150_000,
+      TEST_TIMEOUT_MS,
     );
   });
 }

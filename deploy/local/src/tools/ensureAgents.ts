@@ -7,7 +7,7 @@ import { runToEnd } from '../process/runToEnd.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { StackError } from '../stackError.ts';
 
-/** A first installation is some 800 MB: each agent is one large program. */
+/** A first installation is some 1.2 GB: each agent is one large program. */
 const INSTALL_TIMEOUT_MS = 600_000;
 const LIST = join(repositoryRoot, 'test/clients/agents/agents.json');
 
@@ -24,7 +24,7 @@ export async function ensureAgents(say: (line: string) => void, isRequired: bool
   if (existsSync(folder)) return folder;
   if (!isRequired)
     throw new StackError(
-      'The coding agents are not installed. REQUIRE_AGENTS=1 gets them: some 800 MB, once per machine.',
+      'The coding agents are not installed. REQUIRE_AGENTS=1 gets them: some 1.2 GB, once per machine.',
     );
 
   say('Installing the coding agents from npm, once for this machine…');
