@@ -172,7 +172,7 @@ it('takes a key for none that has nothing left', async () => {
   await expect(asked).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
 });
 
-/** One on a clock of the test, with a verdict of 30 s and a grace of 15 s, and an auth that answers unless it is away. */
+/** Makes an authenticator on a clock of the test, with a verdict of 30 s and a grace of 15 s. Auth answers unless it is away. */
 function aGracefulAuthenticator() {
   const clock = { ms: 0 };
   const auth: { isAway: boolean; asked: number; key: KeyRecord | undefined } = { isAway: false, asked: 0, key: record };

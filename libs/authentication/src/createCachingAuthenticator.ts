@@ -37,8 +37,8 @@ export interface CachingAuthenticatorOptions {
   /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
   cacheTtlMs: number;
   /**
-   * How much longer a verdict that lets a key in may be reused if a question about the key gets no verdict. Where it is above 0, the
-   * first use past half of `cacheTtlMs` asks in the background, so a key in use goes on for the whole of `cacheTtlMs` without auth.
+   * How much longer a verdict that lets a key in may be reused if a question about the key gets no verdict. Above 0, the first use past
+   * half of `cacheTtlMs` asks in the background. A key in use then goes on for the whole of `cacheTtlMs` without auth.
    */
   graceMs?: number;
   /** Monotonic time. */

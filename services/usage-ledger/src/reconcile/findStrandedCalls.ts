@@ -11,7 +11,7 @@ export interface StrandedCalls {
 }
 
 const TAKEN_OVER_SECONDS = 60;
-/** A dead router's calls are recorded within two leases of its death, 120 s, and a minute is left for the walk over all of them. */
+/** A dead router's calls are recorded within two leases of its death, 120 s. A minute is for the walk over them. */
 const SWEPT_MS = 180_000;
 /** Longer than a stream of 65,536 tokens may last: a hold without a session is then not one that has only just lost it. */
 const LONGEST_CALL_MS = 14_400_000;
