@@ -98,7 +98,16 @@ export async function reportOrWatch(
   { watch, context }: { watch: boolean; context: Context },
 ): Promise<Report> {
   while (watch && context.redraw) {
-    context.redraw((await report(context)).text);
+    // A service that gives no answer for a moment does not end the look at it.
+    const text = await report(context).then(
+      (shown) => shown.text,
+      (error: unknown) => {
+        const problem = context.explain(error);
+        if (problem === undefined) throw error;
+        return problem;
+      },
+    );
+    context.redraw(text);
     await delay(REDRAW_MS);
   }
   return report(context);

@@ -35,11 +35,21 @@ export function parseCommandLine(args: string[], commands: Command[]): CommandLi
   throw new UsageError(`"${first}" is followed by one of: ${followers.join(', ')}.`);
 }
 
-/** "workspace" is meant to be "workspaces". */
+/** "workspace" is meant to be "workspaces", and "stats" to be "status". */
 function suggest(word: string, commands: Command[]): string {
   const names = commands.map(({ words }) => words.split(' ')[0] ?? '');
-  const near = names.find((name) => name.startsWith(word) || word.startsWith(name));
+  const near =
+    names.find((name) => name.startsWith(word) || word.startsWith(name)) ??
+    names.find((name) => isOneEditAway(name, word));
   return near === undefined ? '' : `did you mean "${near}"? `;
+}
+
+/** Whether one letter that is added, left out or changed makes one word the other. */
+function isOneEditAway(one: string, other: string): boolean {
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same += 1;
+  const [rest, otherRest] = [one.slice(same), other.slice(same)];
+  return rest.slice(1) === otherRest || rest === otherRest.slice(1) || rest.slice(1) === otherRest.slice(1);
 }
 
 const startsWith = (words: string[], beginning: string[]): boolean =>

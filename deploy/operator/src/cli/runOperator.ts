@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
+import { fitTerminal } from '../report/fitTerminal.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { callEdge } from '../stack/callEdge.ts';
 import { createServices } from '../stack/createServices.ts';
@@ -84,7 +85,8 @@ async function run(
       return error instanceof InternalCallError ? toProblem(error, access.urls) : undefined;
     },
     table: (columns, rows) => formatTable(rows, { columns, heading }),
-    ...(stdout.isTTY && !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${text}\n`) }),
+    ...(stdout.isTTY &&
+      !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${fitTerminal(text, stdout)}`) }),
     announce: (report) => void stdout.write(`${toText(report)}\n`),
     confirm: (question, expected) => confirm({ stdin, stderr }, `On ${toPlaceText(access)}: ${question}`, expected),
   });

@@ -27,10 +27,12 @@ const ADVICE: Record<string, string> = {
 const FORESEEN_FAILURE = 'gate_not_told';
 
 /** One line about a call that brought no answer of use: what is wrong and what to do. */
-export function toProblem({ service, failure }: InternalCallError, urls: StackAccess['urls']): string {
+export function toProblem({ service, failure, isRead }: InternalCallError, urls: StackAccess['urls']): string {
   switch (failure.kind) {
     case 'late':
-      return `${service} gave no answer within ${failure.timeoutMs / 1_000} s. What was asked for may have been done: look before you repeat it.`;
+      return isRead
+        ? `${service} gave no answer within ${failure.timeoutMs / 1_000} s: "turnpike status" says whether it runs.`
+        : `${service} gave no answer within ${failure.timeoutMs / 1_000} s. What was asked for may have been done: look before you repeat it.`;
     case 'unanswered':
       return `${service} cannot be reached at ${urls[service]}: see whether it runs, and whether this is the right stack.`;
     case 'malformed':

@@ -78,11 +78,14 @@ export class InternalCallError extends Error {
   override name = 'InternalCallError';
   readonly service: Callee;
   readonly failure: CallFailure;
+  /** Whether the call asks for nothing but an answer. */
+  readonly isRead: boolean;
 
   constructor(service: Callee, { method, path }: InternalRoute, failure: CallFailure, options?: ErrorOptions) {
     super(`${service} ${toWords(failure)} to ${method} ${path}`, options);
     this.service = service;
     this.failure = failure;
+    this.isRead = method === 'GET';
   }
 }
 
