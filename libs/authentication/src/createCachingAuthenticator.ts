@@ -6,7 +6,7 @@ import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { ModelNotAllowed } from '@turnpike/public-api/modelNotAllowed';
 import { LRUCache } from 'lru-cache';
 
-/** Pause after a question that got no verdict, before a verdict that is still fresh is renewed again. */
+/** Pause after a question that got no verdict, before the next one about a key whose verdict may still be used. */
 const RENEWAL_PAUSE_MS = 1_000;
 /** A refusal is cached for this long at most, so that a key works soon after it becomes valid again. */
 const REFUSAL_TTL_MS = 5_000;
@@ -52,6 +52,8 @@ interface Verdict {
   renewAtMs: number;
   /** From then on a use asks first. */
   freshUntilMs: number;
+  /** Until then a use past `freshUntilMs` asks nothing, because a question has just had no verdict. */
+  askAgainAtMs: number;
   /** From then on the verdict is not used. */
   usableUntilMs: number;
 }
@@ -108,6 +110,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       key,
       renewAtMs: now + (graceMs > 0 && isLetIn ? cacheTtlMs / 2 : Number.POSITIVE_INFINITY),
       freshUntilMs: now + freshMs,
+      askAgainAtMs: now,
       usableUntilMs: now + usableMs,
     };
   }
@@ -126,6 +129,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       const before = known.peek(keySha256);
       const isUnanswered = error instanceof ApiError && error.fault.kind === 'auth_unavailable';
       if (!isUnanswered || !before || nowMs() >= before.usableUntilMs) throw error;
+      before.askAgainAtMs = nowMs() + RENEWAL_PAUSE_MS;
       return before.key;
     }
   }
@@ -152,6 +156,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       if (now >= verdict.renewAtMs) renew(keySha256, verdict);
       return verdict.key;
     }
+    if (verdict && now < verdict.usableUntilMs && now < verdict.askAgainAtMs) return verdict.key;
     return unknown.has(keySha256) ? undefined : askFirst(keySha256, beforeAsking);
   }
 
