@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -330,19 +330,31 @@ export class Spool {
   async #probe(): Promise<void> {
     if (this.#isProbing) return;
     this.#isProbing = true;
-    const path = join(this.#dir, PROBE.name);
     while (this.#writeFault !== undefined && !this.#isClosed) {
       await delay(RECOVERY_MS, undefined, { ref: false });
       if (this.isHung || this.#hasFlushFailed) continue;
-      try {
-        await this.#disk.beside(() => writeFile(path, Buffer.alloc(PROBE.bytes), { flush: true }));
-        this.#noteTaken();
-      } catch {
-        // The refusal is logged once, where an event was refused.
-      }
-      await this.#disk.beside(() => rm(path, { force: true })).catch(() => undefined);
+      // A refusal is logged once, where an event was refused.
+      await this.#tryDisk().then(
+        () => this.#noteTaken(),
+        () => undefined,
+      );
     }
     this.#isProbing = false;
+  }
+
+  /** Writes a file beside the segments, and removes it. Rejects if the disk does not take it. */
+  async #tryDisk(): Promise<void> {
+    const path = join(this.#dir, PROBE.name);
+    const run = this.#disk.beside.bind(this.#disk);
+    await run(() => rm(path, { force: true }));
+    const file = await run(() => open(path, 'ax', 0o600));
+    try {
+      await run(() => file.appendFile(Buffer.alloc(PROBE.bytes)));
+      await run(() => file.datasync());
+    } finally {
+      await run(() => file.close());
+      await run(() => rm(path, { force: true }));
+    }
   }
 
   /** Once they are written, those that nobody waits for any more are left out of account. */

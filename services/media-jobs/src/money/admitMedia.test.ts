@@ -112,5 +112,5 @@ it('admits nothing that could not be recorded', async () => {
   const asked = { authenticateAgain: async () => key, resolved: { model: anImageModel(), priceVersion: 7 } };
   await expect(
     admitMedia(full, { ...asked, key, operation: 'images.generations', unitsBound: 1, isStream: false }),
-  ).rejects.toEqual(fault('admission_unavailable'));
+  ).rejects.toEqual(fault('spool_unavailable'));
 });
