@@ -46,7 +46,7 @@ const REQUEST_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOptions): RequestListener {
   const { tracer } = telemetry;
   const metrics = createRequestMetrics(telemetry.meter);
-  const faultLog = new FaultLog(() => performance.now());
+  const faultLog = new FaultLog(log);
   const app = express();
   app.disable('etag');
   app.disable('x-powered-by');

@@ -1,38 +1,30 @@
 import type { Logger } from '@turnpike/logging/createLogger';
+import { EpisodeLog } from '@turnpike/logging/episodeLog';
 import { ApiError } from '@turnpike/public-api/apiError';
 
-/** Lines of one fault in a second. What is beyond is counted in the next line: one key can be refused a thousand times a second. */
-const LINES_PER_SECOND = 5;
+/** Refusals by a key's own bound, and of what an operator has switched off: an operator has nothing to do. */
+const OF_POLICY: ReadonlySet<string> = new Set(['key_bound_reached', 'model_disabled']);
 
 /** The lines of refused and failed requests. An unforeseen error always has a line, because each may be another. */
 export class FaultLog {
-  readonly #nowMs: () => number;
-  /** The lines of this second by fault; the set of faults is fixed. */
-  readonly #counts = new Map<string, { second: number; lines: number; leftOut: number }>();
+  readonly #episodes: EpisodeLog;
 
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs;
+  constructor(log: Logger) {
+    this.#episodes = new EpisodeLog(log, {
+      goesOn: 'requests are still refused',
+      isOver: 'requests are refused no more',
+    });
   }
 
-  /** Logs a failed request. A refusal by a key's own bound is `info` because an operator has nothing to do. */
+  /** Logs a failed request to the log of the request. An episode of one fault has few lines. */
   write(log: Logger, error: unknown, facts: { route: string; status: number }): void {
     if (!(error instanceof ApiError)) {
       log.error({ err: error, ...facts }, 'request failed');
       return;
     }
     const { kind } = error.fault;
-    const second = Math.floor(this.#nowMs() / 1_000);
-    const count = this.#counts.get(kind) ?? { second, lines: 0, leftOut: 0 };
-    this.#counts.set(kind, count);
-    if (count.second !== second) Object.assign(count, { second, lines: 0 });
-    if (count.lines === LINES_PER_SECOND) {
-      count.leftOut += 1;
-      return;
-    }
-    count.lines += 1;
-    const { leftOut } = count;
-    count.leftOut = 0;
-    const level = kind === 'key_bound_reached' ? 'info' : 'error';
-    log[level]({ err: error, ...facts, ...(leftOut > 0 && { leftOut }) }, 'request failed');
+    const level = OF_POLICY.has(kind) ? 'info' : 'error';
+    const write = (): void => log[level]({ err: error, ...facts }, 'request failed');
+    this.#episodes.note(kind, { facts: { fault: kind }, level, write });
   }
 }

@@ -3,6 +3,7 @@ import type { CallTimeouts } from '@turnpike/config/longestAnswers';
 import { forEachOf } from '@turnpike/config/services';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { EpisodeLog } from '@turnpike/logging/episodeLog';
 import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { UPSTREAM_NAMES, UPSTREAMS, type Upstream, type UpstreamUrls } from '../paths/upstream.ts';
@@ -75,6 +76,10 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     maxAgeMs: MAX_CONNECTION_AGE_MS,
   });
   /** Requests that wait for the upstream. Excludes responses that only a slow client holds up. */
+  const outages = new EpisodeLog(log, {
+    goesOn: 'upstream is still unreachable',
+    isOver: 'upstream refuses no request any more',
+  });
   const inProgress = new OrderedSet<Forwarding>();
   const state: UpstreamState = {
     connections,
@@ -84,7 +89,8 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
         log.error(facts, 'request failed');
         refuse({ kind: 'unforeseen', wasSent });
       } else {
-        log.warn(facts, 'upstream unreachable');
+        const write = (): void => log.warn({ ...facts, address: url }, 'upstream unreachable');
+        outages.note(upstream, { facts: { upstream, address: url }, level: 'warn', write });
         refuse({ kind: 'upstream_unreachable', upstream, wasSent });
       }
     },
