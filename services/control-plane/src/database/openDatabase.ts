@@ -7,18 +7,26 @@ export type Tx = Prisma.TransactionClient;
 
 /** Requests of people take some milliseconds each. */
 const CONNECTIONS = 10;
-/** Statements here touch a few rows each. */
-const STATEMENT_TIMEOUT_MS = 2_000;
 
-/** The longest that a transaction waits for a connection, and then runs. */
-const TRANSACTION = { maxWait: 2_000, timeout: 5_000 };
+/** How long the database may take. */
+export interface Patience {
+  /** Longest run of one statement. */
+  statementMs: number;
+  /** Longest wait for a connection, also that of a transaction. */
+  waitMs: number;
+  /** Longest run of a transaction. */
+  transactionMs: number;
+}
 
-/** Opens the account database. Connections are made when they are first needed. A test on a busy machine has other deadlines. */
+/** Statements touch a few rows each. */
+const USUAL: Patience = { statementMs: 2_000, waitMs: 3_000, transactionMs: 5_000 };
+
+/** Opens the account database. Connections are made when they are first needed. */
 export const openDatabase = (
   databaseUrl: string,
-  { statementTimeoutMs = STATEMENT_TIMEOUT_MS, transaction = TRANSACTION } = {},
+  { statementMs: statementTimeoutMs, waitMs: waitTimeoutMs, transactionMs: timeout } = USUAL,
 ): Db =>
   openPrisma(
-    { service: 'control-plane', databaseUrl, poolSize: CONNECTIONS, statementTimeoutMs },
-    (adapter) => new PrismaClient({ adapter, transactionOptions: transaction }),
+    { service: 'control-plane', databaseUrl, poolSize: CONNECTIONS, statementTimeoutMs, waitTimeoutMs },
+    (adapter) => new PrismaClient({ adapter, transactionOptions: { maxWait: waitTimeoutMs, timeout } }),
   );
