@@ -1,8 +1,11 @@
+import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { liveModelsSchema } from './modelRouter.ts';
 
 const instant = z.iso.datetime();
+const count = z.number().int();
 
 /** Media jobs: what their operator looks after, and the backends. */
 export const mediaJobsApi = defineApi('media-jobs', {
@@ -29,5 +32,36 @@ export const mediaJobsApi = defineApi('media-jobs', {
         }),
       ),
     }),
+  },
+  getJob: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/jobs/:id',
+    promise: 'one job of any workspace, by its id or that of its call, without what was asked for',
+    params: z.object({ id: text.max(128) }),
+    answer: z.object({
+      id: z.string(),
+      call_id: z.string(),
+      workspace_id: z.string(),
+      key_id: z.string(),
+      operation: z.string(),
+      model: z.string(),
+      /** `queued`, `submitting`, `running`, `storing`, `completed`, `failed` or `cancelled`. */
+      state: z.string(),
+      attempts: count,
+      /** The backend that works on it, or did last. */
+      backend: z.string().nullable(),
+      error_code: z.string().nullable(),
+      hold_nano_usd: nanoUsdSchema,
+      /** Null until the job has ended. */
+      charge_nano_usd: nanoUsdSchema.nullable(),
+      created_at: instant,
+      begun_at: instant.nullable(),
+      ended_at: instant.nullable(),
+      deadline_at: instant,
+      /** When its event was written: from then on the ledger has its call. */
+      settled_at: instant.nullable(),
+    }),
+    faults: { job_not_found: { status: 404, message: 'There is no job of this id, nor of a call of this id.' } },
   },
 });

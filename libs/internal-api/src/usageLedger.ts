@@ -148,6 +148,47 @@ const deadLetterSchema = z
   .meta({ id: 'DeadLetter' });
 export type DeadLetter = z.output<typeof deadLetterSchema>;
 
+/** A recorded call. Prompts and completions are nowhere kept. */
+const callSchema = z.object({
+  call_id: z.string(),
+  workspace_id: z.string(),
+  key_id: z.string(),
+  /** As the client named it. */
+  model: z.string(),
+  canonical_model: z.string(),
+  operation: z.string(),
+  modality: z.string(),
+  is_stream: z.boolean(),
+  status: z.enum(['success', 'failure', 'unknown']),
+  /** Short code: why the call is no success, or how a success ended early. */
+  reason: z.string().nullable(),
+  prompt_tokens: count,
+  cached_prompt_tokens: count,
+  completion_tokens: count,
+  prompt_images: count,
+  billing_unit: z.string(),
+  /** Images, characters or whole seconds. Null for text. */
+  units: count.nullable(),
+  price_version: count,
+  /** Sums exactly to the charge: `quantity` × `unit_price_usd` ÷ `per`. Null if the prices of the version cannot be read. */
+  cost: z
+    .array(
+      z.object({
+        item: z.string(),
+        quantity: count.nullable(),
+        unit_price_usd: z.string().nullable(),
+        per: count.nullable(),
+        amount_nano_usd: z.string(),
+      }),
+    )
+    .nullable(),
+  charge_nano_usd: nanoUsdSchema,
+  hold_nano_usd: nanoUsdSchema,
+  started_at: z.string(),
+  ended_at: z.string(),
+  recorded_at: z.string(),
+});
+
 const ofLetter = z.object({ dead_letter_id: sequenceNumber });
 const NO_LETTER = { dead_letter_not_found: { status: 404, message: 'No dead letter of this id waits here.' } };
 
@@ -219,6 +260,21 @@ export const usageLedgerApi = defineApi('usage-ledger', {
       }),
     answer: z.object({ usage: z.array(usageEntry) }),
     answerLimitBytes: LARGE_ANSWER_BYTES,
+  },
+  getCall: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/calls/:call_id',
+    promise:
+      'one recorded call of any workspace, by its `x-router-call-id` or by an id of its answer that contains it (`chatcmpl-…`), with the arithmetic of its charge',
+    params: z.object({ call_id: text.max(128) }),
+    answer: callSchema,
+    faults: {
+      call_not_recorded: {
+        status: 404,
+        message: 'No call of this id is recorded here: it was refused, is under way, or is of another region.',
+      },
+    },
   },
   getBalances: {
     callers: ['operator'],

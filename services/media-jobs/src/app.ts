@@ -8,7 +8,7 @@ import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
-import { serveApi } from '@turnpike/internal-api/transport/serveApi';
+import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Database, Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
@@ -45,6 +45,7 @@ export interface AppDependencies {
   keysPageUrl: string | undefined;
 }
 
+const wordFault = createFaultWording(mediaJobsApi);
 const wordConsoleFault = createConsoleFaultWording(jobsConsoleApi);
 
 type RouteName = keyof typeof MEDIA_ROUTES;
@@ -91,9 +92,12 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   return {
     public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard.guard)] },
     internal: {
-      toWireError: (error) => wordConsoleFault(error) ?? toWireError(error),
+      toWireError: (error) => wordFault(error) ?? wordConsoleFault(error) ?? toWireError(error),
       routes: [
-        ...serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(routed) }),
+        ...serveApi(mediaJobsApi, {
+          guard: internalGuard,
+          handlers: createInternalHandlers({ ...routed, lookUpDb: dependencies.lookUpDb }),
+        }),
         ...serveConsoleApi(jobsConsoleApi, {
           internalGuard,
           keys: dependencies.tokenKeys,

@@ -13,7 +13,6 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createToPublicError, toInternalError } from './api/ledgerError.ts';
 import type { Db } from './database/createDb.ts';
 import { createLookUpGate, type LookUpGate } from './ledger/createLookUpGate.ts';
-import type { PricesOf } from './reconcile/priceList.ts';
 import { type BookHandlerDependencies, createBookHandlers } from './routes/bookHandlers.ts';
 import { createConsoleHandlers } from './routes/consoleHandlers.ts';
 import { createDeadLetterHandlers, type DeadLetterHandlerDependencies } from './routes/deadLetterHandlers.ts';
@@ -49,7 +48,6 @@ export interface AppDependencies
   /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
   usageQueryTimeoutMs: number;
-  pricesOf: PricesOf;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
   /** The page where people manage their API keys. */

@@ -32,6 +32,7 @@ import { listRefunds, showRefund, startRefund } from '../commands/refunds.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { setAutomaticLimit } from '../commands/setAutomaticLimit.ts';
+import { showCall } from '../commands/showCall.ts';
 import { showConsole } from '../commands/showConsole.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
 import { showModel } from '../commands/showModel.ts';
@@ -103,6 +104,7 @@ export const COMMANDS: Command[] = [
   disableModel,
   enableModel,
   showUsage,
+  showCall,
   listEngines,
   checkEngines,
   drainEngine,

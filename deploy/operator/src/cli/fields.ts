@@ -29,6 +29,10 @@ export const modelIds = z
   .transform((text) => text.split(','))
   .pipe(z.array(modelId).max(100, 'must be 100 models at most'));
 export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
+/** Any id that a client was given. */
+export const givenId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an id, as in x-router-call-id, chatcmpl-… or video_…');
 export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
 /** A life of a region's ledger. */
 export const epoch = z.uuid('must be an epoch, as "turnpike totals epochs" shows it');

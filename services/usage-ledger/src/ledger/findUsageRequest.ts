@@ -13,6 +13,19 @@ export async function findUsageRequest(
   db: Pick<Db, 'usageRequest'>,
   { callId, ...owner }: { callId: string } & UsageOwner,
 ): Promise<UsageRequest | undefined> {
+  const call = await findAnyUsageRequest(db, callId);
+  const isOwned =
+    'keyId' in owner
+      ? call?.keyId === owner.keyId && call.modality === 'text'
+      : call?.workspaceId === owner.workspaceId;
+  return isOwned ? call : undefined;
+}
+
+/** Returns the recorded call of an id, whoever made it. For the operator alone. */
+export async function findAnyUsageRequest(
+  db: Pick<Db, 'usageRequest'>,
+  callId: string,
+): Promise<UsageRequest | undefined> {
   if (!UUID_PATTERN.test(callId)) return undefined;
   const id = callId.toLowerCase();
   // A row is read whether the id has one or not, the nearest before it if need be: otherwise the time that the answer
@@ -21,12 +34,7 @@ export async function findUsageRequest(
     where: { callId: { gte: firstCallIdOfMonth(id), lte: id } },
     orderBy: { callId: 'desc' },
   });
-  if (!nearest || nearest.callId !== id) return undefined;
-  const isOwned =
-    'keyId' in owner
-      ? nearest.keyId === owner.keyId && nearest.modality === 'text'
-      : nearest.workspaceId === owner.workspaceId;
-  return isOwned ? nearest : undefined;
+  return nearest?.callId === id ? nearest : undefined;
 }
 
 /** The smallest call id of the UTC month that a call id lies in: where the partition of both begins. */

@@ -9,11 +9,14 @@ import type { LedgerFault } from '../api/ledgerError.ts';
 import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import type { Db } from '../database/createDb.ts';
+import { findAnyUsageRequest } from '../ledger/findUsageRequest.ts';
 import { listUsage, type UsageEntry } from '../ledger/listUsage.ts';
 import { CHECKS, type WorkspaceReport } from '../reconcile/check.ts';
 import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
+import type { PricesOf } from '../reconcile/priceList.ts';
 import { noteReconciled } from '../reconcile/scheduleReconciliation.ts';
 import { toBalancesBody } from '../wire/balancesBody.ts';
+import { explain, toCallBody, toCallId } from '../wire/callBody.ts';
 
 /** Most credits of one answer. */
 const CREDITS_PER_PAGE = 500;
@@ -24,18 +27,19 @@ export interface BookHandlerDependencies {
   lookUpDb: Db;
   /** Makes the gate count a workspace's present credits. Throws `gate_not_told`. */
   announceCredit: (workspaceId: string) => Promise<void>;
+  pricesOf: PricesOf;
   /** Checks the books of one workspace, or of all. */
   reconcile: Reconcile;
 }
 
 type BookHandlers = Pick<
   Handlers<typeof usageLedgerApi>,
-  'addCredit' | 'listCredits' | 'getUsage' | 'getBalances' | 'reconcile'
+  'addCredit' | 'listCredits' | 'getUsage' | 'getCall' | 'getBalances' | 'reconcile'
 >;
 
 /** Credits, sums and checks, for the operator. */
 export function createBookHandlers(dependencies: BookHandlerDependencies): BookHandlers {
-  const { log, db, lookUpDb, announceCredit } = dependencies;
+  const { log, db, lookUpDb, announceCredit, pricesOf } = dependencies;
   const reconcile = createReconcileGate(dependencies.reconcile);
   return {
     async addCredit({ body }, res) {
@@ -61,6 +65,12 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       });
       if (usage.length > MAX_USAGE_ENTRIES) throw new ApiError<LedgerFault>(TOO_MANY_ENTRIES);
       return { usage: usage.map(toEntryBody) };
+    },
+    async getCall({ params: { call_id: id } }) {
+      const call = await findAnyUsageRequest(lookUpDb, toCallId(id));
+      if (!call) throw new ApiError<LedgerFault>({ kind: 'call_not_recorded' });
+      const body = toCallBody(call, await explain(call, pricesOf));
+      return { ...body, workspace_id: call.workspaceId, model: call.model };
     },
     async getBalances({ params: { workspace_id: workspaceId, month } }) {
       return toBalancesBody(await getBalances(db, { workspaceId, month }));

@@ -126,6 +126,15 @@ export async function findJobOfWorkspace(
   return job;
 }
 
+/** Returns a job by its id or that of its call, whoever made it. For the operator alone. */
+export async function findAnyJob(db: Queryable, id: string): Promise<JobRow | undefined> {
+  const [job] = await db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${id}`);
+  if (job || !UUID.test(id)) return job;
+  const [ofCall] = await db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE call_id = ${id}::UUID`);
+  return ofCall;
+}
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 /** Queue that a job joins. */
 export type Queue = Pick<JobRow, 'model' | 'workspaceId' | 'keyId'>;
 
