@@ -1,5 +1,6 @@
 import { followFeed } from '@turnpike/feed/followFeed';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import { observeWarnings } from '@turnpike/http-service/serviceApps';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { createExchangeCounter } from '@turnpike/request-throttle/shareThrottles';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
@@ -32,6 +33,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     log,
   });
   measureRequests(telemetry.meter);
+  observeWarnings(() => [{ kind: 'file_refused', subject: 'CATALOG_FILE', text: 'refused' }], telemetry);
   createExchangeCounter(telemetry.meter)('failed');
   measureInference(telemetry.meter);
   measureMedia(telemetry.meter);

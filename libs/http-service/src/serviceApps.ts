@@ -40,7 +40,7 @@ export function createServiceApps(
 }
 
 /** Measures each warning as 1 while it is there. */
-function observeWarnings(listWarnings: () => Warning[], { meter }: Pick<Telemetry, 'meter'>): void {
+export function observeWarnings(listWarnings: () => Warning[], { meter }: Pick<Telemetry, 'meter'>): void {
   meter
     .createObservableGauge('turnpike_warnings', {
       description:
