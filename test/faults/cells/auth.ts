@@ -8,6 +8,13 @@ import type { LoadKey } from '../load/startLoad.ts';
 /** From the operator's order to the last call that a revoked key may still pass. */
 const REVOKED_WITHIN_MS = 1_000;
 
+/** A verdict in use is renewed at this age, and is used for 30 s more while auth is away. */
+const RENEWED_AFTER_MS = 15_000;
+/** From the loss of auth to the first refusal of a key in use, at least. */
+const USED_FOR_MS = 29_000;
+/** Longer than any verdict is used. */
+const AWAY_MS = 47_000;
+
 export const auth: CellTable = {
   'auth-kill': {
     breaks: 'kill -9 of auth, back after 4 s',
@@ -56,6 +63,43 @@ export const auth: CellTable = {
         forMs: 1_000,
       });
       context.checkOutcomes(calls, { ok: true });
+    },
+  },
+  'auth-away': {
+    breaks: 'kill -9 of auth for 47 s, while each of 20 keys is used once a second',
+    holds: 'each key goes on for 29 s at least, whenever its last verdict came, then gets 503 auth_service_unavailable',
+    eventLog: 'embedded',
+    async run(context) {
+      const { keys } = await context.openAccount({ keys: 20 });
+      const uses = [];
+      for (const key of keys) {
+        uses.push(context.startLoad({ calls: 200, perSecond: 1, openAtMost: 4, tokens: [1, 1], keys: [key] }));
+        await pause(RENEWED_AFTER_MS / keys.length);
+      }
+      // Each key has been renewed or is about to be, at an age of its own.
+      const fault = kill('auth');
+      await fault.strike(context);
+      const goneAt = Date.now();
+      await pause(AWAY_MS);
+      for (const use of uses) use.stop();
+      const records = await Promise.all(uses.map(({ done }) => done));
+      await fault.repair(context);
+
+      const lasted = records.map((calls) => {
+        const refused = calls.filter(({ outcome, startedAt }) => outcome !== 'ok' && startedAt >= goneAt);
+        return Math.min(AWAY_MS, ...refused.map(({ startedAt }) => startedAt - goneAt));
+      });
+      const short = lasted.filter((ms) => ms < USED_FOR_MS);
+      context.check(
+        short.length === 0,
+        `${short.length} of ${keys.length} keys go on for less than 29 s: ${short.join(', ')} ms`,
+      );
+      for (const calls of records) context.checkOutcomes(calls, { ok: true, '503': true });
+      const refusals = records.flat().filter(({ outcome }) => outcome === '503');
+      const isNamed = refusals.every(({ error }) => error?.includes('auth_service_unavailable') === true);
+      context.check(isNamed, `a key that was used gets ${refusals[0]?.error}`);
+      const [least, most] = [Math.min(...lasted), Math.max(...lasted)].map((ms) => (ms / 1_000).toFixed(1));
+      context.notes.push(`${keys.length} keys went on for ${least} to ${most} s`);
     },
   },
   revocations: {
