@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { toMandateText } from '@turnpike/console-api/mandateText';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { sql } from '@turnpike/postgres/sql';
+import { TEST_CARDS } from '@turnpike/test-support/payAt';
 import { searchOf } from '@turnpike/test-support/searchOf';
 import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
 import type Stripe from 'stripe';
+import { endAutomaticTopUp, listCards, setAutomaticTopUp } from '../src/billing/automaticTopUps.ts';
 import { compareWithProcessor } from '../src/billing/compareWithProcessor.ts';
 import { settleDispute } from '../src/billing/disputes.ts';
 import { continueRefund, getRefund, recordTaken, settlePspRefund, startRefund } from '../src/billing/refunds.ts';
@@ -461,18 +464,55 @@ const ACTS: Record<string, (world: World, at: { id: string; url: string }, by: n
   refundEvents: async ({ tops }, _top, by) => {
     for (const { psp } of await listRefundsOf(tops)) if (psp !== null) await settlePspRefund(crashing(by), psp);
   },
+  // A card that is declined once its holder is not there.
+  payByAnother: (_world, { url }) => payments.pay(url, { card: TEST_CARDS.isDeclinedLater }),
+  automatic: ({ payer }, _top, by) => switchOn(payer, by),
+  look: ({ payer: { workspaceId } }) => account.balanceWatch.look(workspaceId),
+  looks: ({ payer: { workspaceId } }) => Promise.all([1, 2, 3].map(() => account.balanceWatch.look(workspaceId))),
+  settleAutomatic: async ({ payer }, _top, by) => {
+    for (const { id } of await listAutomatic(payer)) await settleTopUp(crashing(by), id);
+  },
+  switchOff: ({ payer }) => endAutomaticTopUp(account.db, payer, BY),
   reset: () => payments.order('POST', 'faults/api', [{ fault: 'reset_after', times: 1 }] as never),
 };
+
+/** Switches the automatic top-up on by one of the saved cards: it charges whenever the account layer has less than $100. */
+async function switchOn(payer: Payer, by: number): Promise<void> {
+  const cards = await listCards(toProcessor(), payer.organizationId);
+  const card = cards[by % cards.length];
+  if (!card) throw new Error('no card is saved');
+  const terms = {
+    ...{ currency: 'eur' as const, thresholdNanoUsd: 100_000_000_000n, netCents: 500 + by * 37 },
+    ...{ dayLimitCents: 5_000, monthLimitCents: 5_000 },
+  };
+  const confirmedText = toMandateText({ ...terms, card });
+  const { balanceWatch } = account;
+  await setAutomaticTopUp(
+    { ...toProcessor(), balanceWatch },
+    payer,
+    { ...terms, cardId: card.card_id, confirmedText },
+    BY,
+  );
+}
+
+const listAutomatic = ({ workspaceId }: Payer) =>
+  account.db.query(sql<{ id: string; state: string }>`
+    SELECT top_up_id AS id, state FROM top_up WHERE workspace_id = ${workspaceId} AND kind = 'automatic' ORDER BY top_up_id`);
 
 const listRefundsOf = (tops: { id: string }[]) =>
   account.db.query(sql<{ refund: string; state: string; psp: string | null }>`
     SELECT refund_id AS refund, state, psp_refund_id AS psp FROM refund WHERE top_up_id = ANY(${tops.map(({ id }) => id)}) ORDER BY refund_id`);
 
 /** Lets everything that is under way come to its end, as jobs, polls and sweep do. */
-async function settleAll({ tops, disputes }: World): Promise<void> {
+async function settleAll({ payer, tops, disputes }: World): Promise<void> {
   await payments.order('DELETE', 'faults');
+  await endAutomaticTopUp(account.db, payer, BY);
   for (const { id } of tops)
     await until('the invoice', async () => ['invoiced', 'open'].includes(await settleTopUp(toProcessor(), id)));
+  const automatic = await listAutomatic(payer);
+  for (const { id } of automatic)
+    await until('the end of a charge', async () => ENDS.has(await settleTopUp(toProcessor(), id)));
+  tops.push(...automatic.filter(({ id }) => tops.every((top) => top.id !== id)).map(({ id }) => ({ id, url: '' })));
   for (let round = 0; round < 2; round += 1) {
     await region.work();
     for (const id of disputes) await settleDispute(toProcessor(), id);
@@ -481,6 +521,8 @@ async function settleAll({ tops, disputes }: World): Promise<void> {
   }
   await region.work();
 }
+
+const ENDS = new Set<string>(['invoiced', 'declined', 'expired']);
 
 interface TopUpTruth {
   nano: bigint | null;
@@ -531,7 +573,7 @@ async function assertInvariants({ payer, tops, disputes }: World): Promise<void>
 
 it('ends with the credit of what was paid and neither refunded nor lost, whatever happens in whatever order', async () => {
   const { differences: known } = await compareWithProcessor(toProcessor(), { graceSeconds: 0 });
-  const step = fc.record({ act: fc.constantFrom(...Object.keys(ACTS)), top: fc.nat(1), by: fc.nat(30) });
+  const step = fc.record({ act: fc.constantFrom(...Object.keys(ACTS)), top: fc.nat(3), by: fc.nat(30) });
   const ended = new Map<string, number>();
   const note = (what: string) => ended.set(what, (ended.get(what) ?? 0) + 1);
   await fc.assert(
@@ -541,17 +583,25 @@ it('ends with the credit of what was paid and neither refunded nor lost, whateve
       for (const netCents of [2_500, 1_001]) world.tops.push(await open(payer, netCents));
       await payments.pay(world.tops[0]?.url ?? '');
       await settleTopUp(toProcessor(), world.tops[0]?.id ?? '');
-      for (const { act, top, by } of steps)
-        await ACTS[act]?.(world, world.tops[top] ?? { id: '', url: '' }, by).then(
+      for (const { act, top, by } of steps) {
+        const automatic = await listAutomatic(payer);
+        const isOpen = ({ state }: { state: string }) => !ENDS.has(state) && state !== 'paid';
+        expect(automatic.filter(isOpen).length).toBeLessThanOrEqual(1);
+        const known = [...world.tops, ...automatic.map(({ id }) => ({ id, url: '' }))];
+        await ACTS[act]?.(world, known[top] ?? { id: '', url: '' }, by).then(
           () => note(act),
           (error: unknown) => note(String(error).includes('crashed') ? 'crash' : `no ${act}`),
         );
+      }
       await settleAll(world);
       await assertInvariants(world);
     }),
     SEARCH,
   );
   expect(ended.get('crash')).toBeGreaterThan(0);
+  const [{ charged } = { charged: 0 }] = await account.db.query(sql<{ charged: number }>`
+    SELECT count(*)::INTEGER AS charged FROM top_up WHERE kind = 'automatic' AND state = 'invoiced'`);
+  expect(charged).toBeGreaterThan(0);
   const sums = await account.db.query(sql<{ difference: string }>`
     SELECT sum(debits - credits)::TEXT AS difference FROM ledger_balance GROUP BY unit`);
   expect(sums.map(({ difference }) => difference)).toEqual(sums.map(() => '0'));

@@ -141,14 +141,23 @@ function toRefusal(error: unknown): string | undefined {
   return isCardGone ? CARD_GONE : (error.code ?? 'refused');
 }
 
-/** Makes sure that an invoice is never paid. Returns it if it was paid meanwhile. */
+/** Makes sure that an invoice is never paid. Returns it if it was paid meanwhile. Throws if it may still be paid. */
 async function discard(stripe: Stripe, invoiceId: string): Promise<Stripe.Invoice | undefined> {
-  const invoice = await stripe.invoices.retrieve(invoiceId).catch((error: unknown) => {
+  const invoice = await findInvoice(stripe, invoiceId);
+  try {
+    if (invoice?.status === 'draft') await stripe.invoices.del(invoiceId);
+    if (invoice?.status === 'open') await stripe.invoices.voidInvoice(invoiceId);
+    return invoice?.status === 'paid' ? invoice : undefined;
+  } catch (error) {
+    // Another settler may have paid or voided the invoice since it was read.
+    const now = await findInvoice(stripe, invoiceId);
+    if (now?.status === 'draft' || now?.status === 'open') throw error;
+    return now?.status === 'paid' ? now : undefined;
+  }
+}
+
+const findInvoice = (stripe: Stripe, invoiceId: string): Promise<Stripe.Invoice | undefined> =>
+  stripe.invoices.retrieve(invoiceId).catch((error: unknown) => {
     if (error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404) return undefined;
     throw error;
   });
-  if (invoice?.status === 'paid') return invoice;
-  if (invoice?.status === 'draft') await stripe.invoices.del(invoiceId);
-  if (invoice?.status === 'open') await stripe.invoices.voidInvoice(invoiceId);
-  return undefined;
-}
