@@ -75,11 +75,11 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     maxIdle: MAX_IDLE_CONNECTIONS,
     maxAgeMs: MAX_CONNECTION_AGE_MS,
   });
-  /** Requests that wait for the upstream. Excludes responses that only a slow client holds up. */
   const outages = new EpisodeLog(log, {
     goesOn: 'upstream is still unreachable',
     isOver: 'upstream refuses no request any more',
   });
+  /** Requests that wait for the upstream. Excludes responses that only a slow client holds up. */
   const inProgress = new OrderedSet<Forwarding>();
   const state: UpstreamState = {
     connections,
