@@ -270,7 +270,7 @@ inBrowser('from nothing to a paid call', () => {
       const { id: disputeId } = await orderPayments('POST', 'disputes', { charge: charges.at(-1).id });
       await until('the refusal of calls', async () => (await callModel(secret)).status === 402);
       await goTo(page, 'Workspaces');
-      // What was loaded is shown for 10 s without a question.
+      // Workspaces that were loaded are shown for 10 s without a question.
       await page.reload();
       await page.getByText('On hold: every call is refused.').waitFor();
       await orderPayments('POST', `disputes/${disputeId}/win`);

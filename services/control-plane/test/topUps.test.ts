@@ -69,7 +69,7 @@ async function aPayer(region: 'us' | 'eu', at = account): Promise<Payer> {
 
 async function start({ browser, path }: Payer, netCents = 2_500): Promise<{ id: string; url: string }> {
   const { status, body } = await browser.post(`${path}/top-ups`, { net_cents: netCents });
-  expect([status, body.top_up?.state]).toEqual([201, 'open']);
+  expect([status, body.error ?? body.top_up.state]).toEqual([201, 'open']);
   return { id: body.top_up.top_up_id, url: body.checkout_url };
 }
 
@@ -712,6 +712,8 @@ const BUYERS: { country: string; basisPoints: number; vatId?: string }[] = [
 /** `TOP_UPS=1000` makes a thousand. */
 const TOP_UPS = Number(process.env.TOP_UPS ?? 10);
 const AT_ONCE = 4;
+/** Jobs copy some documents a second. */
+const COPIED_WITHIN_MS = 500;
 
 interface Documented {
   status: string;
@@ -743,6 +745,8 @@ it('has the sums and the tax of the processor for consumers and businesses of al
       const netCents = 500 + ((index * 7_919) % 49_501);
       const { id, url } = await start(payer, netCents);
       await payments.pay(url, { country: null });
+      // Settles as the return page does, beside the webhooks. An organization has ten open pages at most.
+      await settleTopUp({ ...account, payments: account.payments as never }, id);
       expected.set(id, { netCents, taxCents: Math.round((netCents * (BUYERS[buyer]?.basisPoints ?? 0)) / 10_000) });
     }
   };
@@ -750,12 +754,16 @@ it('has the sums and the tax of the processor for consumers and businesses of al
   const ids = [...expected.keys()];
   const count = async (statement: ReturnType<typeof sql<{ count: number }>>) =>
     (await account.db.query(statement))[0]?.count;
-  await until('every document', async () => {
-    const copied = await count(sql`
+  await until(
+    'every document',
+    async () => {
+      const copied = await count(sql`
       SELECT count(*)::INTEGER AS count FROM top_up JOIN document ON document_id = top_up.invoice_id
       WHERE state = 'invoiced' AND document.kind = 'invoice' AND top_up_id = ANY(${ids})`);
-    return copied === TOP_UPS;
-  });
+      return copied === TOP_UPS;
+    },
+    45_000 + TOP_UPS * COPIED_WITHIN_MS,
+  );
   const rows = await account.db.query(
     sql<{
       id: string;
