@@ -139,7 +139,7 @@ it('leads the operator to the region that is named, by its own secrets, and to t
     stderr: expect.stringContaining('several regions: us, eu'),
   });
   for (const region of REGIONS) {
-    // Not ready for a moment is a part whose store answers late, as beside other suites that busy the machine.
+    // Waits, because a part whose store answers late is not ready for a moment, as beside other suites.
     await until(`ready parts in ${region}`, async () => (await turnpike('status', '--region', region)).code === 0);
     expect((await turnpike('organizations', 'list', '--region', region)).stdout).toContain('Acme');
   }

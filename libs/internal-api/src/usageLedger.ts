@@ -153,7 +153,7 @@ const callSchema = z.object({
   call_id: z.string(),
   workspace_id: z.string(),
   key_id: z.string(),
-  /** As the client named it. */
+  /** The name that the client used. */
   model: z.string(),
   canonical_model: z.string(),
   operation: z.string(),
@@ -266,7 +266,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'GET',
     path: '/internal/calls/:call_id',
     promise:
-      'one recorded call of any workspace, by its `x-router-call-id` or by an id of its answer that contains it (`chatcmpl-…`), with the arithmetic of its charge',
+      'one recorded call of any workspace with the arithmetic of its charge, by its call id or an id that has it (`chatcmpl-…`)',
     params: z.object({ call_id: text.max(128) }),
     answer: callSchema,
     faults: {
