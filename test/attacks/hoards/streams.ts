@@ -19,6 +19,8 @@ const MOST = PART * 1.25 ** 2;
 const CHATS = 48;
 const CHATS_AT_ONCE = 4;
 const LOOK_EVERY_MS = 100;
+/** Share of looks at which calls may wait on every engine. A busy machine has 0 to 11 %; it was 21 % before the bound. */
+const MOST_FULL = 0.15;
 /** Tokens that the caches of a model's two engines hold together. */
 const CACHE_TOKENS = 2 * 262_144;
 const SLOW = { tokens: 8_000, betweenMs: 250 };
@@ -170,6 +172,6 @@ describe('streams', () => {
     });
     await looking;
     expect(statuses).toEqual(new Set([200]));
-    expect(looks.filter((isFull) => isFull).length).toBeLessThanOrEqual(looks.length / 10);
+    expect(looks.filter((isFull) => isFull).length).toBeLessThanOrEqual(looks.length * MOST_FULL);
   }, 300_000);
 });
