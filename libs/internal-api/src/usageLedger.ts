@@ -153,7 +153,7 @@ const callSchema = z.object({
   call_id: z.string(),
   workspace_id: z.string(),
   key_id: z.string(),
-  /** The name that the client used. */
+  /** Engine and its name of the model, as `engine-1/llama-3.3-70b-instruct`. */
   model: z.string(),
   canonical_model: z.string(),
   operation: z.string(),
