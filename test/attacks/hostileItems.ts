@@ -231,7 +231,7 @@ export const REFUSED_ITEMS: [about: string, path: HostileItem['path'], body: obj
     /^tools\[1\]/,
   ],
   [
-    'a reference to an item that nobody keeps',
+    'a reference to an item that is not stored',
     '/responses',
     aResponse([{ type: 'item_reference', id: 'm' }]),
     /^input/,

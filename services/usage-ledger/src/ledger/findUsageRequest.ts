@@ -21,7 +21,7 @@ export async function findUsageRequest(
   return isOwned ? call : undefined;
 }
 
-/** Returns the recorded call of an id, whoever made it. For the operator alone. */
+/** Returns the recorded call of any workspace by its id, for the operator. */
 export async function findAnyUsageRequest(
   db: Pick<Db, 'usageRequest'>,
   callId: string,

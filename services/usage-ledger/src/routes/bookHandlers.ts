@@ -77,7 +77,7 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
     },
     async reconcile({ params: { workspace_id: workspaceId, seals } }) {
       const reports = await reconcile({ workspaceId, verifiesSeals: seals === 'verify' });
-      // All books were checked, so the alert about books that nobody checks ends.
+      // All books were checked, so the alert BooksNotChecked ends.
       if (workspaceId === undefined) await noteReconciled(db);
       return { workspaces: reports.map(toReconciliationBody) };
     },

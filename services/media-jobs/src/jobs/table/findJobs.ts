@@ -126,7 +126,7 @@ export async function findJobOfWorkspace(
   return job;
 }
 
-/** Returns a job by its id or that of its call, whoever made it. For the operator alone. */
+/** Returns the job of any workspace by its id or the id of its call, for the operator. */
 export async function findAnyJob(db: Queryable, id: string): Promise<JobRow | undefined> {
   const [job] = await db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${id}`);
   if (job || !UUID.test(id)) return job;

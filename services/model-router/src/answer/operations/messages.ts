@@ -79,7 +79,7 @@ type CallPart = Pick<NonNullable<ChatDelta['tool_calls']>[number], 'index' | 'id
 interface OpenBlock {
   index: number;
   type: Part['type'];
-  /** Of a call: its number, and how far its arguments are. */
+  /** The number of a call and the end of its arguments. Absent for other parts. */
   call?: { index: number; input: InputEnd };
 }
 
