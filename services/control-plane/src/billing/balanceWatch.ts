@@ -6,7 +6,7 @@ import type { AlertWebhooks } from '../alerts/alertWebhooks.ts';
 import { raiseAlerts } from '../alerts/raiseAlerts.ts';
 import { SYSTEM, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { BY_CRON, workEach } from '../jobs/workEach.ts';
+import { BY_CRON, NotOver, workEach } from '../jobs/workEach.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { mailPayers } from '../organizations/mailPayers.ts';
 import { lockOrganization } from '../organizations/workspaces.ts';
@@ -103,6 +103,7 @@ export class BalanceWatch {
         ORDER BY id LIMIT ${SWEEP_PAGE}`);
       for (const { id } of page)
         await this.#watch(id).catch((error: unknown) => {
+          if (error instanceof NotOver) return;
           failed += 1;
           log.error({ err: error, workspaceId: id }, 'a balance cannot be looked at: the next sweep tries it again');
         });
@@ -118,7 +119,7 @@ export class BalanceWatch {
 
   /**
    * Starts the automatic top-up of a workspace if its balance is low and nothing holds it back. Looks at the same time start one.
-   * Returns the id of the one that was started.
+   * Returns the id of the one that was started. Throws `NotOver` while the tax is not known, which takes a minute at most.
    */
   async look(workspaceId: string, now = new Date()): Promise<string | undefined> {
     const { db, payments, settleQueue } = this.#options;
@@ -130,7 +131,8 @@ export class BalanceWatch {
       // Holds, payments and other looks of the organization take turns with this one.
       await lockOrganization(tx, organizationId);
       const standing = await findStanding(tx, workspaceId, now);
-      if (!isLow(standing) || (await waitsForVerdict(tx, organizationId))) return undefined;
+      if (!isLow(standing)) return undefined;
+      if (await waitsForVerdict(tx, organizationId)) throw new NotOver('a VAT id waits for its verdict');
       if (standing.pause) {
         await this.#noticeLimit(tx, { workspaceId, rule: standing.rule, pause: standing.pause, now });
         return undefined;
@@ -147,7 +149,7 @@ export class BalanceWatch {
         ...{ organizationId, actor: 'system', action: 'top_up.started', target: topUpId },
         after: { currency, net_cents: Number(netCents), mandate_id: mandateId },
       });
-      await settleQueue.follow(tx, topUpId, { afterSeconds: 0 });
+      await settleQueue.charge(tx, topUpId);
       return topUpId;
     });
   }

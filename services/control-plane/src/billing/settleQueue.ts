@@ -18,6 +18,8 @@ const SWEEP = 'top_up_sweep';
 const FOLLOW_AFTER_S = 120;
 /** From 2 minutes to an hour between two looks, for some two days. A Checkout page ends within a day. */
 const FOLLOW_RETRIES = { retryLimit: 50, retryDelay: 60, retryBackoff: true, retryDelayMax: 3_600 };
+/** A charge that failed is tried again at once, because calls may be refused until it has succeeded. */
+const CHARGE_RETRY_S = 1;
 const EVENT_RETRIES = { retryLimit: 50, retryDelay: 1, retryBackoff: true, retryDelayMax: 3_600 };
 const SWEEP_RETRIES = { retryLimit: 5, retryDelay: 300 };
 const EXPIRE_S = 120;
@@ -70,11 +72,17 @@ export class SettleQueue {
     await boss.schedule(SWEEP, SWEEP_CRON);
   }
 
-  /** Queues the looks at a new top-up, in the transaction of its row. An automatic one is charged by the first look. */
-  async follow(tx: Tx, topUpId: string, { afterSeconds }: { afterSeconds?: number } = {}): Promise<void> {
+  /** Queues the looks at a new top-up that somebody pays on a page, in the transaction of its row. */
+  async follow(tx: Tx, topUpId: string): Promise<void> {
     const { boss, followAfterSeconds = FOLLOW_AFTER_S } = this.#options;
     const job: FollowJob = { top_up_id: topUpId };
-    await boss.send(FOLLOW, job, { db: fromPrisma(tx), startAfter: afterSeconds ?? followAfterSeconds });
+    await boss.send(FOLLOW, job, { db: fromPrisma(tx), startAfter: followAfterSeconds });
+  }
+
+  /** Queues the charge of an automatic top-up and the looks at it, in the transaction of its row. */
+  async charge(tx: Tx, topUpId: string): Promise<void> {
+    const job: FollowJob = { top_up_id: topUpId };
+    await this.#options.boss.send(FOLLOW, job, { db: fromPrisma(tx), retryDelay: CHARGE_RETRY_S });
   }
 
   /** Queues the work of a webhook, in the transaction of its row. */
