@@ -18,8 +18,17 @@ jest.setTimeout(300_000);
 const { JOURNEYS = '1' } = process.env;
 const TIMES = Array.from({ length: Number(JOURNEYS) }, (_, time) => time + 1);
 const MODEL = 'llama-3.3-70b-instruct';
+/** The link to the file of an invoice. That of a credit note has more behind the number of its invoice. */
+const INVOICE = /^pdf of TURN-\d+$/;
 /** A user of the identity provider. */
 const INVITED = { name: /Cleo/, address: 'cleo@example.com' };
+
+/** A charge as the payments simulator lists it. */
+interface Charge {
+  id: string;
+  customer: string;
+  metadata: { top_up_id?: string };
+}
 
 inBrowser('from nothing to a paid call', () => {
   let stack: TestStack;
@@ -218,7 +227,7 @@ inBrowser('from nothing to a paid call', () => {
       await until('an answer to a call with the same key', async () => (await callModel(secret)).status === 200);
 
       const downloading = page.waitForEvent('download');
-      await page.getByRole('link', { name: /^pdf of TURN-/ }).click();
+      await page.getByRole('link', { name: INVOICE }).click();
       const invoice = await (await downloading).path();
       expect((await readFile(invoice)).subarray(0, 5).toString()).toBe('%PDF-');
 
@@ -230,10 +239,7 @@ inBrowser('from nothing to a paid call', () => {
       await page.getByRole('row', { name: 'VAT (reverse charge) US$0.00' }).waitFor();
       await payBy(page, /4242 4242 4242 4242/);
       await page.getByText('$25.00 were paid, and $25.00 were added to your credit.').waitFor();
-      await page
-        .getByRole('link', { name: /^pdf of TURN-/ })
-        .nth(1)
-        .waitFor();
+      await page.getByRole('link', { name: INVOICE }).nth(1).waitFor();
 
       // A refund of $10 by the operator, with its share of the VAT.
       const workspaceId = /workspaces\/([^/]+)/.exec(page.url())?.[1] ?? '';
@@ -242,10 +248,7 @@ inBrowser('from nothing to a paid call', () => {
       await turnpike('refunds', 'start', taxed.top_up_id, '--amount', '10', '--yes');
       await until('the credit note', async () => {
         await page.reload();
-        await page
-          .getByRole('link', { name: /^pdf of TURN-/ })
-          .nth(1)
-          .waitFor();
+        await page.getByRole('link', { name: INVOICE }).nth(1).waitFor();
         return page.getByText(/^Credit note for TURN-/).isVisible();
       });
       await page.getByRole('cell', { name: '$12.30', exact: true }).waitFor();
@@ -261,13 +264,15 @@ inBrowser('from nothing to a paid call', () => {
       await until('the invoice of the automatic top-up', async () => {
         await page.reload();
         await page.getByText(/^Credit note for TURN-/).waitFor();
-        return (await page.getByRole('link', { name: /^pdf of TURN-/ }).count()) === 3;
+        return (await page.getByRole('link', { name: INVOICE }).count()) === 3;
       });
       await takePicture(page, 'billing-all');
 
       // The bank of the cardholder disputes that payment, and the seller wins.
-      const { charges } = await orderPayments('GET', 'log');
-      const { id: disputeId } = await orderPayments('POST', 'disputes', { charge: charges.at(-1).id });
+      const { charges }: { charges: Charge[] } = await orderPayments('GET', 'log');
+      const customer = charges.find(({ metadata }) => metadata.top_up_id === taxed.top_up_id)?.customer;
+      const { id: charge } = charges.findLast((charge) => charge.customer === customer) ?? {};
+      const { id: disputeId } = await orderPayments('POST', 'disputes', { charge });
       await until('the refusal of calls', async () => (await callModel(secret)).status === 402);
       await goTo(page, 'Workspaces');
       // Workspaces that were loaded are shown for 10 s without a question.
