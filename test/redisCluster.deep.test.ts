@@ -11,7 +11,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { startRedisCluster, type TestRedisCluster } from '@turnpike/test-support/startRedisCluster';
 import { until } from '@turnpike/test-support/until';
 import type { OpenCall } from '../services/model-router/src/money/call/openCalls.ts';
-import { NEWS_CHANNEL } from '../services/model-router/src/placement/followRouters.ts';
+import { NEWS_CHANNEL } from '../services/model-router/src/placement/routerNews.ts';
 import { allCountAll, aTellingRouter } from '../services/model-router/test/aTellingRouter.ts';
 import { getBalances } from '../services/usage-ledger/src/balances/getBalances.ts';
 import { addCredit } from '../services/usage-ledger/src/credits/addCredit.ts';

@@ -4,7 +4,7 @@ import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
-import { NEWS_CHANNEL } from '../../services/model-router/src/placement/followRouters.ts';
+import { NEWS_CHANNEL } from '../../services/model-router/src/placement/routerNews.ts';
 import { makeAccount } from '../support/makeAccount.ts';
 import { postJson } from '../support/postJson.ts';
 import { stack } from './stack.ts';

@@ -7,8 +7,8 @@ import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { troubleDisk } from '../test/troubleDisk.ts';
 import { type EndedCall, PendingCalls } from './call/pendingCalls.ts';
+import { Settler } from './holds.ts';
 import { Standing } from './redis/standing.ts';
-import { Settler } from './settler.ts';
 import type { Settlement } from './shardHolds.ts';
 import { Spool } from './spool/spool.ts';
 

@@ -1,6 +1,12 @@
 import { ROOT_CONTEXT, SpanKind, type Tracer, trace } from '@opentelemetry/api';
-import { type CallSpan, createCallSpan, noSpan } from './callSpan.ts';
-import { type SpanAttributes, toAllowedAttributes, toSpanName } from './spanAttributes.ts';
+import {
+  type CallSpan,
+  createCallSpan,
+  noSpan,
+  type SpanAttributes,
+  toAllowedAttributes,
+  toSpanName,
+} from './callSpan.ts';
 import { fromTraceparent } from './traceparent.ts';
 
 export interface FinishedBatch {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { type SpanAttributes, toAllowedAttributes, toSpanName } from './spanAttributes.ts';
+import { type SpanAttributes, toAllowedAttributes, toSpanName } from './callSpan.ts';
 
 it('lets through what is on the list, and leaves out what is undefined', () => {
   const attributes: SpanAttributes = {

@@ -6,9 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { openEncryptedSocket } from './openSocket.ts';
 import type { ResponseReader } from './responseReader.ts';
-import { UpstreamConnections } from './upstreamConnections.ts';
+import { openEncryptedSocket, UpstreamConnections } from './upstreamConnections.ts';
 
 const IN_TIME = { timeoutMs: 10_000 };
 

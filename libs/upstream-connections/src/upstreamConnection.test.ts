@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { openSocket } from './openSocket.ts';
 import { type AnswerListener, ListenerError, type UpstreamConnection } from './upstreamConnection.ts';
-import { UpstreamConnections } from './upstreamConnections.ts';
+import { openSocket, UpstreamConnections } from './upstreamConnections.ts';
 
 const HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 

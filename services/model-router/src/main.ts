@@ -61,5 +61,5 @@ startService({
   },
   routes: listRoutes,
   longestAnswerMs: (config) => config.STREAM_TIMEOUT_MS,
-  cutAnswers: ({ answers }) => answers.house.streams.cutAll(),
+  cutAnswers: ({ answers }) => answers.dependencies.streams.cutAll(),
 });

@@ -1,7 +1,7 @@
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noTelemetry';
-import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
+import type { AnswerDependencies, AnswerTimeouts, Call } from '../src/answer/call.ts';
 import { OpenStreams } from '../src/answer/chunks/clientStream.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
@@ -60,8 +60,8 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
   ...fields,
 });
 
-/** A house without engines and images, where nobody waits. */
-export const aHouse = (fields: Partial<House> = {}): House => ({
+/** Dependencies without engines and images, where nobody waits. */
+export const answerDependencies = (fields: Partial<AnswerDependencies> = {}): AnswerDependencies => ({
   engines: anEngineRegistry(),
   queue: anEngineQueue(),
   streams: new OpenStreams(),

@@ -1,5 +1,4 @@
-import type { CallSpan } from '@turnpike/telemetry/callSpan';
-import type { SpanAttributes } from '@turnpike/telemetry/spanAttributes';
+import type { CallSpan, SpanAttributes } from '@turnpike/telemetry/callSpan';
 
 /** A traced call's span that keeps what it is told. */
 export interface RecordingSpan extends CallSpan {

@@ -1,9 +1,8 @@
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
 import { OUTPUT_TOKEN_WEIGHT } from '../src/engines/terms/limits.ts';
-import { type FollowRoutersOptions, followRouters } from '../src/placement/followRouters.ts';
 import { Placer } from '../src/placement/placer.ts';
-import { RouterNews } from '../src/placement/routerNews.ts';
+import { type FollowRoutersOptions, followRouters, RouterNews } from '../src/placement/routerNews.ts';
 import { anEngine } from './anEngine.ts';
 import { aPlacement } from './aPlacement.ts';
 

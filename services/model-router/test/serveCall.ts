@@ -10,7 +10,7 @@ import type { Engine } from '../src/engines/engine.ts';
 import type { EngineRegistry } from '../src/engines/engineRegistry.ts';
 import type { EngineQueue } from '../src/placement/engineQueue.ts';
 import type { Placer } from '../src/placement/placer.ts';
-import { aCall, aHouse, LONG_TIMEOUTS, RATE_LIMIT } from './aCall.ts';
+import { aCall, answerDependencies, LONG_TIMEOUTS, RATE_LIMIT } from './aCall.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
 import { anEngineRegistry } from './anEngineRegistry.ts';
@@ -66,7 +66,7 @@ export async function serveCall({
   app.get('/', async (_req, res) => {
     response = res;
     const open = nextCall();
-    const house = aHouse({
+    const dependencies = answerDependencies({
       engines: registry,
       queue,
       streams,
@@ -75,7 +75,7 @@ export async function serveCall({
     const { callId } = open;
     const call = aCall({ callId, keyId, request: aChatRequest(fields), span });
     const room = memory.open(keyId);
-    await answerCall(house, call, { open, room, rateLimit: RATE_LIMIT, res }).finally(room.close);
+    await answerCall(dependencies, call, { open, room, rateLimit: RATE_LIMIT, res }).finally(room.close);
   });
   // An error that is no fault gets a status that no fault has, so that no test takes it for one.
   const onError: ErrorRequestHandler = (error, _req, res, _next) => {

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import { type CallSpan, toCallAttributes } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import { toCallAttributes } from '@turnpike/telemetry/spanAttributes';
 import type { EndedCall, Hold } from './pendingCalls.ts';
 
 const ENDED_POLL_MS = 20;

@@ -9,8 +9,8 @@ import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { Settler } from '../holds.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { Settler } from '../settler.ts';
 import type { ShardHolds } from '../shardHolds.ts';
 import { PendingCalls } from './pendingCalls.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { parseAsScanned } from './parseAsScanned.ts';
+import { parseAsScanned } from './readBody.ts';
 
 const TEXT = '{"model":"a","\\u0001b":1}';
 const SCANNED = { memberCount: 2, refuseRepeatedKey: () => undefined };

@@ -2,13 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../faults/bodyFault.ts';
-import { toParam } from '../fields/toParam.ts';
+import { toParam } from '../fields/fieldReader.ts';
+import { findDataHeader, lookAtBase64 } from '../images/decodeInlineImage.ts';
 import type { TakenBytes } from '../shares/bodyMemory.ts';
-import { cutImages, putImagesBack } from './cutImages.ts';
 import { findUnsendableText } from './findUnsendableText.ts';
 import { atOnce, inSlices, type Steps } from './inSlices.ts';
-import { parseAsScanned } from './parseAsScanned.ts';
-import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanInSteps } from './scanJson.ts';
+import {
+  findRepeatedKey,
+  type JsonLiteral,
+  type JsonMember,
+  type JsonPath,
+  type KeptPath,
+  scanInSteps,
+} from './scanJson.ts';
 
 /** A JSON object as it came, as it parses, and where its members lie in the bytes. No key stands twice in any object of it. */
 export interface JsonBody {
@@ -259,4 +265,102 @@ function parse(bytes: Buffer, memberCount: number): unknown {
     throw error instanceof SyntaxError ? refuse({ kind: 'body_not_json' }) : error;
   }
   throw refuse({ kind: 'body_keys_unreadable' });
+}
+
+/** Shorter data URLs are cheap to parse in one piece. */
+const LEAST_IMAGE_BYTES = 16_384;
+const LONGEST_HEADER = 300;
+/** Looked at within one step: a text of so many characters is gone with the young ones. */
+const CHECKED_LENGTH = 16_384;
+
+/** An inline image, and where it stands. */
+interface CutImage {
+  path: JsonPath;
+  url: string;
+}
+
+/** A JSON text in which long inline images are empty strings, and those images. */
+interface CutText {
+  rest: Buffer;
+  images: readonly CutImage[];
+}
+
+/**
+ * Cuts long inline images out of a JSON text. A parser takes several times as long for one as all other steps here
+ * together, and blocks the process meanwhile. Only text that is base64 to its end is cut, because it is the same in
+ * JSON and in UTF-8.
+ */
+function* cutImages(bytes: Buffer, literals: readonly JsonLiteral[]): Steps<CutText> {
+  const images: CutImage[] = [];
+  const pieces: Buffer[] = [];
+  let end = 0;
+  for (const { path, bytes: literal } of literals) {
+    if (literal.length < LEAST_IMAGE_BYTES || path.length === 0) continue;
+    const url = yield* toBase64Url(literal);
+    if (url === undefined) continue;
+    images.push({ path, url });
+    const start = literal.byteOffset - bytes.byteOffset;
+    pieces.push(bytes.subarray(end, start + 1));
+    end = start + literal.length - 1;
+  }
+  return { rest: images.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)]), images };
+}
+
+/** Puts the images back into what the rest was parsed to. */
+function putImagesBack(value: unknown, images: readonly CutImage[]): void {
+  for (const { path, url } of images) {
+    const holder = path.slice(0, -1).reduce((node, step) => (node as Node)[step], value) as Node;
+    holder[path.at(-1) as JsonPath[number]] = url;
+  }
+}
+
+type Node = Record<string | number, unknown>;
+
+function* toBase64Url(literal: Buffer): Steps<string | undefined> {
+  const header = findDataHeader(literal.toString('latin1', 1, LONGEST_HEADER));
+  // An escape is not the same in JSON and in the address.
+  if (header === undefined || header.includes('\\')) return undefined;
+  const end = literal.length - 1;
+  for (let start = 1 + header.length; start < end; start += CHECKED_LENGTH) {
+    const text = literal.toString('latin1', start, Math.min(start + CHECKED_LENGTH, end));
+    const isLast = start + CHECKED_LENGTH >= end;
+    if (!lookAtBase64(text) || (!isLast && text.endsWith('='))) return undefined;
+    yield;
+  }
+  return literal.toString('latin1', 1, end);
+}
+
+/**
+ * Parses a JSON text whose number of members is known from its bytes. If the parser finds fewer, there are two causes.
+ * - A key is twice in one object. `refuseRepeatedKey` throws for it, because another parser may read another value than
+ * was checked.
+ * - V8's parser has lost a member whose key has an escaped control character, depending on what it parsed before.
+ * A second parse usually finds such a member. Returns undefined if it does not. Rethrows errors of the parser.
+ */
+export function parseAsScanned(
+  text: string,
+  { memberCount, refuseRepeatedKey }: { memberCount: number; refuseRepeatedKey: () => void },
+  parse: (text: string) => unknown = JSON.parse,
+): { value: unknown } | undefined {
+  const value = parse(text);
+  if (countMembers(value) === memberCount) return { value };
+  refuseRepeatedKey();
+  const again = parse(text);
+  return countMembers(again) === memberCount ? { value: again } : undefined;
+}
+
+/** The members of all objects in a parsed value. */
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const element of value) if (typeof element === 'object') count += countMembers(element);
+    return count;
+  }
+  // `for … in` takes twice as long where keys are numbers.
+  for (const key of Object.keys(value)) {
+    const member = value[key as keyof typeof value] as unknown;
+    count += typeof member === 'object' ? 1 + countMembers(member) : 1;
+  }
+  return count;
 }

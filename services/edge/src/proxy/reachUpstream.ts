@@ -1,6 +1,6 @@
 import type { NetConnectOpts, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openSocket } from '@turnpike/upstream-connections/openSocket';
+import { openSocket } from '@turnpike/upstream-connections/upstreamConnections';
 
 /** Waits before each attempt; behind a load balancer the next one may well go to another replica. */
 const ATTEMPTS_AFTER_MS = [0, 0, 50, 150];

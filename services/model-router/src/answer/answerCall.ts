@@ -12,13 +12,12 @@ import type { CallFault, WindowUse } from '../api/inferenceFault.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/boundUsage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import type { AttemptOn } from './attempt.ts';
-import type { Call, House } from './call.ts';
+import type { AnswerDependencies, Call } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
 import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import type { Payload } from './fields/answerFields.ts';
 import { conclude, type Outcome } from './outcome.ts';
-import { runOnEngines } from './runOnEngines.ts';
+import { type AttemptOn, runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';
 import { attemptWhole } from './wholeAttempt.ts';
 
@@ -38,7 +37,7 @@ export interface AnswerOptions {
  * has been sent nothing yet.
  */
 export async function answerCall(
-  house: House,
+  dependencies: AnswerDependencies,
   call: Call,
   { open, room, rateLimit, res }: AnswerOptions,
 ): Promise<void> {
@@ -48,19 +47,19 @@ export async function answerCall(
   async function run(): Promise<Outcome> {
     const limits = toRateLimitHeaders(rateLimit);
     for (const name of KEY_LIMIT_HEADERS) res.setHeader(name, limits[name]);
-    bound = await fitOutput(house.countPromptTokens, { ...call, owner: call });
-    const loaded = await loadImages(house.images, call, { room, res });
+    bound = await fitOutput(dependencies.countPromptTokens, { ...call, owner: call });
+    const loaded = await loadImages(dependencies.images, call, { room, res });
     if (loaded.kind !== 'loaded') return loaded;
     const ready = { ...call, bound, request: loaded.request };
     if (!ready.request.isStream)
-      return runOnEngines(house, ready, { attemptOn: attemptWhole(house, ready, room), res });
-    const client = new ClientStream(res, house.timeouts);
+      return runOnEngines(dependencies, ready, { attemptOn: attemptWhole(dependencies, ready, room), res });
+    const client = new ClientStream(res, dependencies.timeouts);
     const encoder = toEncoder(call);
     stream = { client, encoder };
-    const endsAt = performance.now() + house.timeouts.streamMs;
+    const endsAt = performance.now() + dependencies.timeouts.streamMs;
     const attemptOn: AttemptOn = (attempt) =>
-      new StreamAttempt(house, ready, attempt, { client, encoder, endsAt }).run();
-    return runOnEngines(house, ready, { attemptOn, res });
+      new StreamAttempt(dependencies, ready, attempt, { client, encoder, endsAt }).run();
+    return runOnEngines(dependencies, ready, { attemptOn, res });
   }
 
   let outcome = await run().catch(toOutcome);
@@ -71,7 +70,7 @@ export async function answerCall(
   });
   if (outcome.kind === 'whole' && outcome.usage && isKept) {
     if (stream) stream.client.end(outcome.rest ?? '');
-    else await sendWhole(res, outcome.rest ?? '', house.timeouts.slowReaderMs);
+    else await sendWhole(res, outcome.rest ?? '', dependencies.timeouts.slowReaderMs);
     return;
   }
   const { fault: concluded } = conclude(outcome, call.chargeOf);
@@ -80,9 +79,9 @@ export async function answerCall(
     concluded.kind === 'context_too_long' ? { ...concluded, window: toWindowUse({ ...call, bound }) } : concluded;
   if (stream?.client.hasBegun) {
     // The status has left: the fault becomes an event.
-    if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
+    if (fault.kind === 'key_bound_reached') dependencies.metrics.keyBoundHit(fault.bound, call.keyId);
     if (outcome.kind === 'unforeseen') call.log().error({ err: outcome.error, callId: call.callId }, 'stream failed');
-    stream.client.end(stream.encoder.fail(toInferenceError(fault, house)));
+    stream.client.end(stream.encoder.fail(toInferenceError(fault, dependencies)));
     return;
   }
   stream?.client.detach();

@@ -35,7 +35,7 @@ export interface Call {
 }
 
 /** What all calls are answered with: bound once, at the start of the process. */
-export interface House extends Readonly<AuthErrorOptions> {
+export interface AnswerDependencies extends Readonly<AuthErrorOptions> {
   readonly engines: Pick<EngineRegistry, 'findEngines' | 'isConfigured' | 'fitWindow' | 'report' | 'retries'>;
   readonly queue: EngineQueue;
   readonly streams: OpenStreams;

@@ -7,7 +7,7 @@ import { ImageError, type ImageErrorReason } from '@turnpike/request-reading/ima
 import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
 import { until } from '@turnpike/test-support/until';
 import type { Response } from 'express';
-import { aCall, aHouse, RATE_LIMIT } from '../../test/aCall.ts';
+import { aCall, answerDependencies, RATE_LIMIT } from '../../test/aCall.ts';
 import { aChatRequest } from '../../test/aChatRequest.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { answerCall, loadImages } from './answerCall.ts';
@@ -27,7 +27,8 @@ function aCallWithImages(load: ImageLoader['load'], request = withUrl) {
     open,
     res,
     load: () => loadImages({ load }, call, { room, res }),
-    answer: () => answerCall(aHouse({ images: { load } }), call, { open, room, rateLimit: RATE_LIMIT, res }),
+    answer: () =>
+      answerCall(answerDependencies({ images: { load } }), call, { open, room, rateLimit: RATE_LIMIT, res }),
   };
 }
 

@@ -8,7 +8,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { AdmitCallDependencies } from '../money/gate/admitCall.ts';
 import type { Money } from '../money/openMoney.ts';
 import type { OpenFleet } from '../placement/openFleet.ts';
-import type { House } from './call.ts';
+import type { AnswerDependencies } from './call.ts';
 import { OpenStreams } from './chunks/clientStream.ts';
 import { LISTEN_ON_MS } from './streamAttempt.ts';
 
@@ -52,7 +52,7 @@ export interface Answers {
   /** The bytes of bodies that were read in vain, as their calls were refused, by key. */
   refusedBodies: KeyAllowance;
   admission: AdmitCallDependencies;
-  house: House;
+  dependencies: AnswerDependencies;
 }
 
 /** Opens what calls are answered with. There is nothing to close: calls end by themselves. */
@@ -80,7 +80,7 @@ export function openAnswers(
       metrics,
       log,
     },
-    house: {
+    dependencies: {
       ...fleet,
       streams: new OpenStreams(),
       images: createImageLoader({

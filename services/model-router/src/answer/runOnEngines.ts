@@ -1,14 +1,16 @@
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
+import { dispatchToEngine, type EngineExchange, type EngineListener } from '../engines/dispatchToEngine.ts';
+import { servedNameOf } from '../engines/engine.ts';
 import { hashPrefix, renderPrefix } from '../engines/promptPrefix.ts';
-import { type AttemptResult, isWorthRetrying } from '../engines/terms/attemptResult.ts';
+import { type AttemptFailure, type AttemptResult, isWorthRetrying } from '../engines/terms/attemptResult.ts';
+import type { Attempt } from '../placement/attempt.ts';
 import type { Turn } from '../placement/engineQueue.ts';
 import { FleetCall, NextAttempt } from '../placement/fleetCall.ts';
 import type { Placement } from '../placement/queueableCall.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import type { AttemptEnd, AttemptOn } from './attempt.ts';
-import type { Call, House } from './call.ts';
+import type { AnswerDependencies, Call } from './call.ts';
 import type { Outcome } from './outcome.ts';
 
 /**
@@ -18,11 +20,11 @@ import type { Outcome } from './outcome.ts';
  * and failed it, that stays the fault, though another one was only full: clients must not repeat it.
  */
 export async function runOnEngines(
-  house: House,
+  dependencies: AnswerDependencies,
   call: Call,
   { attemptOn, res }: { attemptOn: AttemptOn; res: Pick<Response, 'destroyed' | 'once' | 'off'> },
 ): Promise<Outcome> {
-  const { engines, queue, metrics } = house;
+  const { engines, queue, metrics } = dependencies;
   const { operation, request, model, workspaceId, span } = call;
   const next = new NextAttempt(engines.retries);
   const placement = toPlacement(call);
@@ -90,4 +92,40 @@ function toResult(end: AttemptEnd | undefined): AttemptResult {
   if (end?.kind === 'whole') return { kind: 'answered', counted: end.usage };
   if (end?.kind === 'failed') return end;
   return { kind: 'dropped', isError: end === undefined || (end.kind === 'cut' && end.by === 'unforeseen') };
+}
+
+/** An engine failed the call. */
+interface FailedAttempt extends AttemptFailure {
+  kind: 'failed';
+  /** For the call's row, where the client has seen some of the answer. */
+  reason: string;
+  /** The client has seen some of the answer: no other engine may be tried. */
+  hasSent: boolean;
+}
+
+/** What an attempt on one engine came to. */
+export type AttemptEnd =
+  | Extract<Outcome, { kind: 'whole' | 'left_in_queue' | 'left_before_event' | 'left_midway' | 'cut' }>
+  | FailedAttempt;
+
+/** Exchanges bytes with the engine of an attempt, and tells it what happens there but the end. */
+export type AttemptOn = (attempt: Attempt) => Promise<AttemptEnd>;
+
+/** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
+export function dispatchCall(
+  { operation, request, model, callId, bound, cacheSalt }: Call,
+  { engine, number, traceparent }: Attempt,
+  listener: EngineListener,
+): EngineExchange {
+  const servedName = servedNameOf(engine, model) ?? model.id;
+  return dispatchToEngine(
+    engine,
+    {
+      path: engine.dialect.pathOf(operation),
+      body: engine.dialect.toBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
+      requestId: number === 1 ? callId : `${callId}-${number}`,
+      traceparent,
+    },
+    listener,
+  );
 }

@@ -3,13 +3,13 @@ import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inference
 import type { EngineExchange, EngineListener } from '../engines/dispatchToEngine.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt, AttemptExchange } from '../placement/attempt.ts';
-import { type AttemptEnd, dispatchCall } from './attempt.ts';
-import type { Call, House } from './call.ts';
+import type { AnswerDependencies, Call } from './call.ts';
 import type { ClientStream, StreamReader } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd, type StreamStep } from './chunks/engineStream.ts';
 import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 import { ENGINE_FAILED } from './outcome.ts';
+import { type AttemptEnd, dispatchCall } from './runOnEngines.ts';
 
 /** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
 const TRAILER_MS = 1_000;
@@ -30,7 +30,7 @@ interface Stream {
 
 /** One attempt at a stream: the exchange with one engine, event by event, up to the last one before its end. */
 export class StreamAttempt implements AttemptExchange, EngineListener, StreamReader {
-  readonly #house: House;
+  readonly #dependencies: AnswerDependencies;
   readonly #call: Call;
   readonly #client: ClientStream;
   readonly #attempt: Attempt;
@@ -52,8 +52,8 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   #isPaused = false;
   #isOver = false;
 
-  constructor(house: House, call: Call, attempt: Attempt, { client, encoder, endsAt }: Stream) {
-    this.#house = house;
+  constructor(dependencies: AnswerDependencies, call: Call, attempt: Attempt, { client, encoder, endsAt }: Stream) {
+    this.#dependencies = dependencies;
     this.#call = call;
     this.#client = client;
     this.#attempt = attempt;
@@ -75,12 +75,12 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     const timeoutMs = this.#endsAt - performance.now();
     // No engine has had it: the one before failed.
     if (this.#client.hasLeft) return Promise.resolve({ kind: 'left_in_queue' });
-    if (this.#house.streams.isCut) this.#cut('shutdown');
+    if (this.#dependencies.streams.isCut) this.#cut('shutdown');
     else if (timeoutMs <= 0) this.#cut('too_long');
     if (this.#isOver) return this.#end.promise;
-    this.#removeFromOpen = this.#house.streams.add(() => this.#cut('shutdown'));
+    this.#removeFromOpen = this.#dependencies.streams.add(() => this.#cut('shutdown'));
     this.#total = setTimeout(() => this.#checkPace(), timeoutMs);
-    this.#awaitEvent(this.#house.timeouts.firstEventMs);
+    this.#awaitEvent(this.#dependencies.timeouts.firstEventMs);
     this.#attempt.exchange = this;
     this.#client.reader = this;
     this.#exchange = dispatchCall(this.#call, this.#attempt, this);
@@ -144,7 +144,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   clientLeft(): void {
     if (this.#isOver) return;
     if (this.#stream.hasBegun) this.#leave();
-    else this.#listening = setTimeout(() => this.#leave(), this.#house.timeouts.listenOnMs);
+    else this.#listening = setTimeout(() => this.#leave(), this.#dependencies.timeouts.listenOnMs);
   }
 
   /** The engine stops, and what it had counted is charged. */
@@ -165,7 +165,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     if (this.#isOver) return;
     this.#isPaused = false;
     this.#attempt.read();
-    this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
+    this.#awaitEvent(this.#dependencies.timeouts.betweenEventsMs);
     this.#exchange?.resume();
   }
 
@@ -195,7 +195,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   #take(step: StreamStep): void {
     this.#attempt.firstEvent();
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
-    if (!this.#isPaused) this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
+    if (!this.#isPaused) this.#awaitEvent(this.#dependencies.timeouts.betweenEventsMs);
     if (this.#listening) {
       this.#count(step.end);
       return;
@@ -212,7 +212,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     if (this.#sent === 0) {
       const { model, span, receivedAt } = this.#call;
       const ms = performance.now() - receivedAt;
-      this.#house.metrics.firstToken(model, ms / 1_000);
+      this.#dependencies.metrics.firstToken(model, ms / 1_000);
       span.setAttributes({ 'turnpike.time_to_first_token_ms': Math.round(ms) });
     }
     this.#sent += events.length;
@@ -263,7 +263,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   #countFailure(reason: string): void {
     const { callId, keyId, model, log } = this.#call;
     const tokens = Math.max(this.#stream.usage?.completionTokens ?? 0, this.#sent);
-    if (tokens > 0) this.#house.metrics.tokensUnpaid(model, { reason, tokens });
+    if (tokens > 0) this.#dependencies.metrics.tokensUnpaid(model, { reason, tokens });
     log().warn(
       { callId, keyId, engine: this.#attempt.engine.id, reason, hasSent: this.#sent > 0, tokens },
       'engine did not answer as it should',

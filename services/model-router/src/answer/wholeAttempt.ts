@@ -5,9 +5,9 @@ import type { EngineExchange } from '../engines/dispatchToEngine.ts';
 import type { Engine } from '../engines/engine.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt } from '../placement/attempt.ts';
-import { type AttemptEnd, type AttemptOn, dispatchCall } from './attempt.ts';
-import type { Call, House } from './call.ts';
+import type { AnswerDependencies, Call } from './call.ts';
 import { ENGINE_FAILED } from './outcome.ts';
+import { type AttemptEnd, type AttemptOn, dispatchCall } from './runOnEngines.ts';
 
 /** The most a whole answer can rightly take: 2,048 vectors, or a completion of the longest kind. An engine that sends more has gone wrong. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576;
@@ -19,7 +19,7 @@ type Room = Pick<TakenBytes, 'take' | 'giveBack'>;
  * Attempts at a whole answer, all within the time of one. A client that leaves changes nothing: the engine finishes what it
  * began, and that is charged (decisions, What is billed).
  */
-export function attemptWhole({ timeouts }: House, call: Call, room: Room): AttemptOn {
+export function attemptWhole({ timeouts }: AnswerDependencies, call: Call, room: Room): AttemptOn {
   const deadline = performance.now() + timeouts.wholeMs;
   return async (attempt) => {
     const timeoutMs = Math.max(1, deadline - performance.now());

@@ -7,8 +7,8 @@ import {
 } from '@turnpike/upstream-connections/upstreamConnection';
 import { type Engine, isRefusal } from './engine.ts';
 import type { EngineErrorKind } from './terms/attemptResult.ts';
+import { toSlices } from './terms/engineJson.ts';
 import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
-import { toSlices } from './terms/toSlices.ts';
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;

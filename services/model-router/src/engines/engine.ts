@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
-import { openEncryptedSocket, openSocket } from '@turnpike/upstream-connections/openSocket';
-import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
+import {
+  openEncryptedSocket,
+  openSocket,
+  UpstreamConnections,
+} from '@turnpike/upstream-connections/upstreamConnections';
 import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
 import { EngineHealth } from '../health/engineHealth.ts';

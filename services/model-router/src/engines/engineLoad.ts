@@ -1,6 +1,5 @@
-import { lowerMedian } from '../health/outliers.ts';
-import { PrefixIndex } from './prefixIndex.ts';
-import { blocksWithin, endOfBlocks } from './promptPrefix.ts';
+import { lowerMedian } from '../health/engineHealth.ts';
+import { blocksWithin, endOfBlocks, PrefixIndex } from './promptPrefix.ts';
 import type { AttemptResult, CountedCall } from './terms/attemptResult.ts';
 import {
   BYTES_PER_TOKEN,

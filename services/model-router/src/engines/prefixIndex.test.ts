@@ -1,6 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { PrefixIndex } from './prefixIndex.ts';
-import { endOfBlocks, hashPrefix } from './promptPrefix.ts';
+import { endOfBlocks, hashPrefix, PrefixIndex } from './promptPrefix.ts';
 
 /** Hashes of a prompt of `blocks` blocks, the first `shared` of which all such prompts have. */
 const aPrompt = (letter: string, blocks = 4, shared = 0): number[] =>

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { Engine } from '../engines/engine.ts';
 import { FIXED_TOKENS } from '../engines/terms/limits.ts';
-import { lowerMedian } from '../health/outliers.ts';
+import { lowerMedian } from '../health/engineHealth.ts';
 import { HOME_SPILL_TOKENS, SLOW_FACTOR, SLOW_MS } from './limits.ts';
 
 /** An engine as a choice compares it. */

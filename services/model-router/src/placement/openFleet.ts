@@ -1,18 +1,17 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { OpenShards } from '@turnpike/holds/redis/shards';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { PricedModel } from '../catalog/catalog.ts';
 import type { KubernetesApi } from '../engines/discovery/listEndpoints.ts';
 import { createEngineRegistry, type EngineRegistry } from '../engines/engineRegistry.ts';
 import { followOperatorDrains, type OperatorDrains } from '../engines/operatorDrains.ts';
 import { createPromptCounter } from '../engines/promptCounter.ts';
+import { type CacheSaltOf, createCacheSalt } from '../engines/promptPrefix.ts';
 import type { CountPromptTokens } from '../request/inferenceRequest.ts';
 import { EngineQueue } from './engineQueue.ts';
-import { followRouters } from './followRouters.ts';
 import { Placer } from './placer.ts';
-import { RouterNews } from './routerNews.ts';
+import { followRouters, RouterNews } from './routerNews.ts';
 
 /** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
 const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
@@ -26,9 +25,6 @@ const ENGINE_KEY_SHARE = 0.75;
 const MAX_WAITING_CALLS = 1_000;
 /** Memory of the bodies that may wait for the engines of one model; `BODIES_MAX_BYTES` holds for them as well. */
 const MAX_WAITING_BYTES = 134_217_728;
-
-/** More than workspaces that call within a few minutes; one that is not kept is made again in some microseconds. */
-const MAX_KEPT_SALTS = 10_000;
 
 /** The settings that the fleet goes by. */
 export interface FleetSettings {
@@ -94,29 +90,4 @@ export function openFleet(
   const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
   const cacheSaltOf = createCacheSalt(config.CACHE_SALT_KEYS);
   return { engines, queue, drains, countPromptTokens, cacheSaltOf };
-}
-
-/** Gives the salt of a call: what separates the prefix cache it may read from all others on a shared engine. */
-export type CacheSaltOf = (call: {
-  workspaceId: string;
-  model: Pick<PricedModel, 'id' | 'sharesPrefixCache'>;
-}) => string;
-
-/**
- * Makes `cacheSaltOf`: a salt for each workspace, so that nobody learns by its speed what others have asked; one for all on a
- * model whose catalog entry lets workspaces share. Base64url, since engines refuse `/` in a salt.
- */
-export function createCacheSalt([key]: NamedSecret[]): CacheSaltOf {
-  if (!key) throw new Error('no key to make cache salts with');
-  const salts = new Map<string, string>();
-  return ({ workspaceId, model }) => {
-    // No workspace id has a space, so no workspace has a model's salt.
-    const owner = model.sharesPrefixCache ? `model ${model.id}` : workspaceId;
-    const known = salts.get(owner);
-    if (known !== undefined) return known;
-    const salt = createHmac('sha256', key.secret).update(owner).digest('base64url');
-    if (salts.size === MAX_KEPT_SALTS) salts.clear();
-    salts.set(owner, salt);
-    return salt;
-  };
 }

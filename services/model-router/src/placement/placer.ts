@@ -1,10 +1,19 @@
 import type { Engine } from '../engines/engine.ts';
+import { EnginePace } from '../engines/engineLoad.ts';
+import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
 import { Attempt } from './attempt.ts';
 import { decide } from './chooseEngine.ts';
-import { FIRST_OUTPUT_TOKENS, LEARNING_RATE } from './limits.ts';
+import {
+  FIRST_OUTPUT_TOKENS,
+  LEARNING_RATE,
+  LEAST_TRIAL_PAUSE_MS,
+  TRIAL_OUTPUT_TOKENS,
+  TRIAL_PAUSE_FACTOR,
+  TRIAL_PROMPT_TOKENS,
+  TRIAL_WINDOW_SHARE,
+} from './limits.ts';
 import type { Placement } from './queueableCall.ts';
 import type { RouterNews } from './routerNews.ts';
-import { tryOut } from './trial.ts';
 
 /** Expects the tokens of a model's calls, by the engines' own counts: the router has no tokenizer. */
 class ModelHabits {
@@ -75,4 +84,44 @@ export class Placer {
     this.#habits.set(modelId, habits);
     return habits;
   }
+}
+
+/**
+ * Tries an engine that is slow, where the last trial is long enough ago. It counts like any call, so that its time is compared
+ * with that of the calls on the other engines, and those need not be tried. A trial that tells nothing, as it is refused, too
+ * short or given up, leaves it to clients' calls: an engine that can't be tried must not be left out for ever.
+ */
+export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>, nowMs: () => number): void {
+  const { load, windowTokens = Number.POSITIVE_INFINITY } = engine;
+  const sentAtMs = nowMs();
+  if (sentAtMs < load.nextTrialAtMs) return;
+  load.nextTrialAtMs = Number.POSITIVE_INFINITY;
+  const promptTokens = Math.min(TRIAL_PROMPT_TOKENS, Math.floor(windowTokens * TRIAL_WINDOW_SHARE));
+  const call = load.open({
+    keyId: '',
+    hashes: [],
+    promptBytes: 0,
+    uncachedTokens: promptTokens,
+    outputTokens: TRIAL_OUTPUT_TOKENS,
+    maxOutputTokens: TRIAL_OUTPUT_TOKENS,
+    isStream: true,
+  });
+  let hasBegun = false;
+  let isOver = false;
+  engine.tryOut({
+    promptTokens,
+    outputTokens: TRIAL_OUTPUT_TOKENS,
+    onFirstEvent() {
+      if (!hasBegun && !isOver) load.firstEvent(call);
+      hasBegun = true;
+    },
+    end(completionTokens = 0) {
+      if (isOver) return;
+      isOver = true;
+      const counted = { promptTokens, cachedPromptTokens: 0, completionTokens };
+      load.end(call, { kind: 'answered', counted });
+      load.nextTrialAtMs = nowMs() + Math.max(LEAST_TRIAL_PAUSE_MS, TRIAL_PAUSE_FACTOR * (nowMs() - sentAtMs));
+      if (!hasBegun || completionTokens < MIN_PACED_TOKENS) load.pace = new EnginePace();
+    },
+  });
 }

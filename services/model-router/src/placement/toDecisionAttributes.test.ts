@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { toAllowedAttributes } from '@turnpike/telemetry/spanAttributes';
+import { toAllowedAttributes } from '@turnpike/telemetry/callSpan';
 import type { Candidate, Decision } from './chooseEngine.ts';
 import { toDecisionAttributes } from './toDecisionAttributes.ts';
 

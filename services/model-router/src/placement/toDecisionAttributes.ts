@@ -1,4 +1,4 @@
-import { MAX_CANDIDATES, type SpanAttributes } from '@turnpike/telemetry/spanAttributes';
+import { MAX_CANDIDATES, type SpanAttributes } from '@turnpike/telemetry/callSpan';
 import { type Candidate, type Decision, tokensAhead } from './chooseEngine.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { EngineLoad } from '../engines/engineLoad.ts';
 import type { Trial } from '../engines/terms/dialect.ts';
-import { tryOut } from './trial.ts';
+import { tryOut } from './placer.ts';
 
 /** An engine that is slow, on a clock of its own. */
 function aSlowEngine() {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type JsonBody, toJsonBody } from '@turnpike/request-reading/body/readBody';
 import { aPricedModel } from '../../test/aPricedModel.ts';
-import { toEngineBody } from '../engines/vllm/toEngineBody.ts';
+import { toEngineBody } from '../engines/vllm/vllm.ts';
 import { CHAT } from './chatRequest.ts';
 import type { InferenceRequest, Operation } from './inferenceRequest.ts';
 import { MESSAGES } from './messagesRequest.ts';

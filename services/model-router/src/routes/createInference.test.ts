@@ -7,8 +7,8 @@ import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { type EndedCall, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import type { Recorder } from '@turnpike/holds/call/recordCalls';
 import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
+import { Settler } from '@turnpike/holds/holds';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
-import { Settler } from '@turnpike/holds/settler';
 import type { ShardHolds } from '@turnpike/holds/shardHolds';
 import { Spool } from '@turnpike/holds/spool/spool';
 import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
@@ -22,7 +22,7 @@ import { createKeyAllowance, type KeyAllowance } from '@turnpike/request-reading
 import { noMetrics, noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
-import { aHouse, CHAT_OPERATION } from '../../test/aCall.ts';
+import { answerDependencies, CHAT_OPERATION } from '../../test/aCall.ts';
 import { anEngine } from '../../test/anEngine.ts';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
@@ -106,7 +106,7 @@ function serveChat(
         metrics: noMetrics,
         log,
       },
-      house: aHouse({ engines: anEngineRegistry(undefined, engines), queue: anEngineQueue() }),
+      dependencies: answerDependencies({ engines: anEngineRegistry(undefined, engines), queue: anEngineQueue() }),
     },
     log,
   };

@@ -13,7 +13,7 @@ import { readBody } from '@turnpike/request-reading/body/readBody';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Request, RequestHandler, Response } from 'express';
 import { type AnswerOptions, answerCall } from '../answer/answerCall.ts';
-import type { Call, House } from '../answer/call.ts';
+import type { AnswerDependencies, Call } from '../answer/call.ts';
 import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
@@ -40,7 +40,7 @@ export interface InferenceDependencies {
  */
 export function createInference(operation: AnsweredOperation, dependencies: InferenceDependencies): RequestHandler {
   const { region, catalog, authenticator, money, fleet, answers, log } = dependencies;
-  const { bodies, refusedBodies, admission, house } = answers;
+  const { bodies, refusedBodies, admission, dependencies: answering } = answers;
 
   /** Passes the gates in their order, and opens the call. Throws the fault of the gate that refuses it. */
   async function admit(req: Request, res: Response, room: TakenBytes): Promise<{ call: Call; options: AnswerOptions }> {
@@ -52,10 +52,10 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     res.setHeader(CALL_ID_HEADER, callId);
     refusedBodies.check(key.keyId);
     const request = await operation.parse(await readBody(req, operation.limits, room));
-    const { model, version } = resolveModel(request, key, { catalog, authenticator, engines: house.engines });
+    const { model, version } = resolveModel(request, key, { catalog, authenticator, engines: answering.engines });
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'spool_unavailable' });
 
-    house.queue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
+    answering.queue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
     const { workspaceId } = key.workspace;
     const ids = { callId, keyId: key.keyId, workspaceId };
@@ -114,7 +114,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     try {
       const { call, options } = await admit(req, res, room);
       isAdmitted = true;
-      await answerCall(house, call, options);
+      await answerCall(answering, call, options);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
       // A body that a gate refuses was read in vain. Each key has an allowance of such bodies.
@@ -122,7 +122,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       if (!res.headersSent) res.removeHeader(RESPONSE_FORMAT_HEADER);
       // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
       if (fault?.kind === 'admission_unavailable' || fault?.kind === 'spool_unavailable') res.shouldKeepAlive = false;
-      if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, keyId);
+      if (fault?.kind === 'key_bound_reached') answering.metrics.keyBoundHit(fault.bound, keyId);
       throw error;
     } finally {
       // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.
@@ -155,7 +155,7 @@ export function resolveModel(
     catalog,
     authenticator,
     engines,
-  }: Pick<InferenceDependencies, 'catalog' | 'authenticator'> & Pick<House, 'engines'>,
+  }: Pick<InferenceDependencies, 'catalog' | 'authenticator'> & Pick<AnswerDependencies, 'engines'>,
 ) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });

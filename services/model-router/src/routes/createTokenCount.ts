@@ -11,7 +11,7 @@ import { type InferenceDependencies, resolveModel } from './createInference.ts';
  * so a key has an allowance of such counts, as of those for calls that are refused.
  */
 export function createTokenCount({ catalog, authenticator, answers }: InferenceDependencies): RequestHandler {
-  const { bodies, refusedBodies, admission, house } = answers;
+  const { bodies, refusedBodies, admission, dependencies: answering } = answers;
   const { countPromptTokens, refusedCounts } = admission;
   return async (req, res) => {
     const key = callingKey(res);
@@ -21,7 +21,7 @@ export function createTokenCount({ catalog, authenticator, answers }: InferenceD
       refusedCounts.check(key.keyId);
       const { limits } = COUNTED_MESSAGES;
       const request = await COUNTED_MESSAGES.parse(await readBody(req, limits, room));
-      const { model } = resolveModel(request, key, { catalog, authenticator, engines: house.engines });
+      const { model } = resolveModel(request, key, { catalog, authenticator, engines: answering.engines });
       refusedCounts.take(key.keyId, request.body.bytes.length);
       const { workspaceId } = key.workspace;
       const tokens = await countPromptTokens(request, model, { keyId: key.keyId, workspaceId });

@@ -5,7 +5,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/bus
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
-import { toParam } from '@turnpike/request-reading/fields/toParam';
+import { toParam } from '@turnpike/request-reading/fields/fieldReader';
 import type { FormFault } from '../../api/mediaFault.ts';
 import type { Upload } from '../../terms/mediaRequest.ts';
 import type { CallCapacity } from '../uploads/callCapacity.ts';

@@ -2,7 +2,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { findUnsendableText } from '@turnpike/request-reading/body/findUnsendableText';
 import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
-import { toParam } from '@turnpike/request-reading/fields/toParam';
+import { toParam } from '@turnpike/request-reading/fields/fieldReader';
 import type { Form } from './readForm.ts';
 
 /** The fields of a form that are no texts: it has nothing else. */

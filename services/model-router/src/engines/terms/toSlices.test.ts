@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { toSlices } from './toSlices.ts';
+import { toSlices } from './engineJson.ts';
 
 const LIMIT = 262_144;
 

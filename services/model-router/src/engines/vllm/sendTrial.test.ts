@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, expect, it } from '@jest/globals';
 import { Pool } from 'undici';
 import { listenAnywhere } from '../../../test/listenAnywhere.ts';
-import { sendTrial } from './sendTrial.ts';
+import { sendTrial } from './vllm.ts';
 
 const BEGINNING = 'data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n';
 const END = 'data: {"choices":[],"usage":{"prompt_tokens":1010,"completion_tokens":16}}\n\ndata: [DONE]\n\n';

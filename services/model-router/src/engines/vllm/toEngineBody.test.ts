@@ -5,7 +5,7 @@ import { aChatRequest, aJsonBody } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
 import { parseChatRequest } from '../../request/chatRequest.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
-import { toEngineBody, toQuestionBody } from './toEngineBody.ts';
+import { toEngineBody, toQuestionBody } from './vllm.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { toSlices } from '../terms/toSlices.ts';
+import { toSlices } from '../terms/engineJson.ts';
 
 /** A body as undici sends it, with the headers that this takes. */
 export interface SentBody {

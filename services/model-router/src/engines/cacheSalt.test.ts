@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { createCacheSalt } from './openFleet.ts';
+import { createCacheSalt } from './promptPrefix.ts';
 
 const separate = { id: 'small-chat', sharesPrefixCache: false };
 const shared = { id: 'small-chat', sharesPrefixCache: true };
