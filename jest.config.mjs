@@ -44,7 +44,9 @@ export default {
   // A worker's heap is of a gigabyte at the end, and to give that back takes a busy machine over the half second that Jest
   // waits before it ends the worker by force and speaks of a leak. One that leaves something open is still told of.
   workerGracefulExitTimeout: 10_000,
-  testTimeout: 120_000,
+  // Ends a test or hook that hangs, and is the one bound of those that do not search: a stack's start takes minutes on a busy machine.
+  // Waits within tests have shorter bounds, and say what they wait for.
+  testTimeout: 300_000,
   watchman: false,
   globalSetup: '<rootDir>/test/support/startRun.mjs',
   globalTeardown: '<rootDir>/test/support/stopRun.mjs',

@@ -19,7 +19,7 @@ const isS3Here = process.env.TURNPIKE_TEST_S3 === 'available';
   let s3: TestS3;
   beforeAll(async () => {
     s3 = await startTestS3((line) => void process.stderr.write(`${line}\n`));
-  }, 120_000);
+  });
   afterAll(() => s3?.stop());
 
   describeFullStore(

@@ -32,10 +32,10 @@ beforeAll(async () => {
       },
     },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
-}, 60_000);
+});
 
 it('answers the one call of a key long before the flood of another that came first, and look-ups meanwhile', async () => {
   const [flooder, single] = await Promise.all([makeAccount(stack), makeAccount(stack)]);

@@ -30,11 +30,11 @@ beforeAll(async () => {
     },
     openLink: ({ port, replicas }) => (replicas ? balancers.open(replicas) : Promise.resolve(port)),
   });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop(AbortSignal.abort()); // nothing is under way, and ten processes would settle first
   await balancers?.close();
-}, 60_000);
+});
 
 /** SIGTERM to processes of several services at once, as where a machine is emptied; resolves when they have ended. */
 async function end(parts: Part[]): Promise<void> {
@@ -70,4 +70,4 @@ it('a release that replaces every process, one replica of each service at a time
   // A call that one router has yet to ask about is in the sums that another has taken over, and beside them.
   const spent = BigInt(Math.round(totals.total_spend * 1e9));
   await until('the key to have spent what its rows say', async () => (await account.findSpend()) === spent);
-}, 300_000);
+});

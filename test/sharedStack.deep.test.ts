@@ -9,4 +9,4 @@ import './shared-stack/reconcile.ts';
 import { stopStack } from './shared-stack/stack.ts';
 
 // The last to be closed, behind what the tests opened to look into it.
-afterAll(stopStack, 60_000);
+afterAll(stopStack);

@@ -25,11 +25,11 @@ beforeAll(async () => {
   collector = await startCollector();
   const observation = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACE_SAMPLE_RATIO: '1' };
   stack = await startTestStack({ kafka: false, observation });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await collector.close();
-}, 60_000);
+});
 
 const partOf = (service: ServiceName) => {
   const { services, regions } = stack.running.stack;

@@ -29,8 +29,8 @@ let stack: TestStack<Region>;
 const accounts = {} as Record<Region, Account>;
 beforeAll(async () => {
   stack = await startTestStack<Region>({ regions: [...REGIONS], kafka: false });
-}, 240_000);
-afterAll(() => stack?.stop(AbortSignal.abort()), 60_000);
+});
+afterAll(() => stack?.stop(AbortSignal.abort()));
 
 const origin = () => stack.running.stack.account.origin;
 const regionOf = (name: Region) => stack.running.stack.regions[name];

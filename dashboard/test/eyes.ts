@@ -60,7 +60,7 @@ export class Eyes {
       spilling = await page.evaluate(LIST_SPILLING);
       return (spilling as string[]).length === 0;
     };
-    await until('the layout', fits, 2_000).catch(() =>
+    await until('the layout', fits).catch(() =>
       expect({ name, size, theme, spilling }).toEqual({ name, size, theme, spilling: [] }),
     );
   }

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { until } from '../../libs/test-support/src/until.ts';
 import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMail.ts';
@@ -12,8 +12,6 @@ import { enterDetails } from './walks.ts';
 
 // The way of docs/members.md on a whole stack in Chromium: from nothing to calls, their cost and the end of a key.
 // `JOURNEYS=20` goes it twenty times.
-
-jest.setTimeout(300_000);
 
 const { JOURNEYS = '1' } = process.env;
 const TIMES = Array.from({ length: Number(JOURNEYS) }, (_, time) => time + 1);
@@ -37,11 +35,11 @@ inBrowser('from nothing to a paid call', () => {
     stack = await startTestStack({ kafka: false });
     browser = await launchBrowser();
     await mkdir(PICTURES, { recursive: true });
-  }, 240_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await stack?.stop(AbortSignal.abort());
-  }, 60_000);
+  });
 
   const account = () => stack.running.stack.account;
   const newMail = (to: string, after?: CaughtMail) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { walkPlayground } from './chats.ts';
 import { Eyes } from './eyes.ts';
 import { inBrowser } from './inBrowser.ts';
@@ -14,8 +14,6 @@ import {
   walkRequests,
   walkUsage,
 } from './walks.ts';
-
-jest.setTimeout(300_000);
 
 // The looks of each page. The deep files have what pages do.
 inBrowser('each page of the dashboard in Chromium', () => {

@@ -182,7 +182,7 @@ it('comes to the sums of the ledger, whatever report is lost, repeated or cut', 
     }),
     { numRuns: 20 },
   );
-}, 120_000);
+});
 
 it('keeps the days of a restored ledger aside until an operator confirms its epoch', async () => {
   const events = [aCall(0, 1n), aCall(0, 2n), aCall(1, 4n)];
@@ -209,4 +209,4 @@ it('keeps the days of a restored ledger aside until an operator confirms its epo
   // The old ledger, were it to come back, does not count.
   expect(await reportSome(ledger.db, region)).toBe('restored');
   await restored.close();
-}, 60_000);
+});

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { INTERNAL_SERVICES } from '@turnpike/config/services';
 import { Eyes } from '../../dashboard/test/eyes.ts';
 import { inBrowser } from '../../dashboard/test/inBrowser.ts';
@@ -16,8 +16,6 @@ import { runTurnpikeHere } from '../support/runTurnpike.ts';
 import { openOperatorPage, type RunningPage, startOperatorPage } from '../support/startOperatorPage.ts';
 
 // The account layer, and two regions that are away.
-
-jest.setTimeout(300_000);
 
 const REGION_PARTS = ['fleet', 'queues', 'recovery', 'reconciliation', 'dead-letters', 'overdue-jobs'];
 let account: TestAccount;

@@ -149,11 +149,11 @@ beforeAll(async () => {
     engines: [engine.url],
     serviceSettings: { 'model-router': { NODE_OPTIONS: COLLECTS_GARBAGE } },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await engine?.close();
-}, 60_000);
+});
 
 const chat = (content: string, fields: object = {}) => ({
   model: MODEL,

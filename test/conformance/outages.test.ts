@@ -30,11 +30,11 @@ beforeAll(async () => {
       'usage-ledger': { LIMITS: { USAGE_QUERY_TIMEOUT_MS: 700 } },
     },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await links.close();
-}, 60_000);
+});
 
 const aChat = (fields: object = {}, directives = 'tokens=2') => ({
   model: MODEL,

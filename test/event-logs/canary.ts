@@ -183,7 +183,7 @@ export function testCanary({ kafka }: { kafka: boolean }): void {
     expectPlaces(found, cutCallId, [/^redis .*:call:/]);
     expectPlaces(found, MODEL, [/^metrics model-router$/, /^table catalog /, /^file logs\/model-router\.log$/]);
     expectPlaces(found, 'Test key', [/^table auth public\.api_key$/, new RegExp(`^file ${folder}/postgres/pg_wal/`)]);
-  }, 120_000);
+  });
 }
 
 const toolCall = (args: string) => ({ id: 'call_1', type: 'function', function: { name: 'weather', arguments: args } });

@@ -13,9 +13,9 @@ export function useStack({ kafka }: { kafka: boolean }): void {
     collector = await startCollector();
     const tracing = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACE_SAMPLE_RATIO: '1' };
     stack = await startTestStack({ kafka, observation: { ...tracing, LOG_LEVEL: 'debug' } });
-  }, 120_000);
+  });
   afterAll(async () => {
     await stack?.stop();
     await collector?.close();
-  }, 60_000);
+  });
 }

@@ -13,8 +13,8 @@ let stack: FuzzStack;
 const served: string[] = [];
 beforeAll(async () => {
   stack = await startFuzzStack({ inFlight: IN_FLIGHT });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
+});
+afterAll(() => stack?.stop());
 
 const ATTEMPTS = 3;
 
@@ -36,10 +36,10 @@ it('each known attack is answered as it has to be, and none blocks an event loop
   for (const known of listKnownCases()) {
     expect(await blockedMsBy(known)).toBeLessThan(MAX_BLOCKED_MS);
   }
-}, 300_000);
+});
 
 it(`no new input of ${CASES} brings a 500, a wrong status, a wrong body, a stall, or the books out of order`, async () => {
   const seed = drawSeed();
   process.stderr.write(`fuzzing with a new seed; again: npm run fuzz -- --seed ${seed} --cases ${CASES}\n`);
   await expectNoFinding(stack, { seed, cases: CASES, served });
-}, 900_000);
+}, 3_600_000);

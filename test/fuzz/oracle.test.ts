@@ -213,7 +213,7 @@ const runStandIn = async (blockedSeconds: (isAlone: boolean) => number) => {
 it('tells of inputs that block an event loop by themselves, each time', async () => {
   const { groups } = await runStandIn(() => 0.3);
   expect(groups).toMatchObject([{ count: 12, problem: { kind: 'stall' } }]);
-}, 60_000);
+});
 
 it('does not take for an input’s what many did together', async () => {
   const { groups, unsteady } = await runStandIn((isAlone) => (isAlone ? 0.1 : 0.3));
@@ -244,7 +244,7 @@ it('counts a 503 only if it comes again alone, and a 500 always', async () => {
   };
   expect(await failing(503)).toEqual({ findings: 0, unsteady: 1 });
   expect(await failing(500)).toEqual({ findings: 1, unsteady: 0 });
-}, 60_000);
+});
 
 const balance = (spent: bigint, held = 0n) => ({ spent, held });
 const PAGES = {

@@ -26,8 +26,8 @@ beforeAll(async () => {
   counting = await Promise.all([startCountingEngine(), startCountingEngine()]);
   const engines = [odd, plain, flooding, ...counting].map(({ url }) => url);
   stack = await startTestStack({ kafka: false, engines });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await Promise.all([odd, plain, flooding, ...(counting ?? [])].map((engine) => engine?.stop()));
-}, 60_000);
+});

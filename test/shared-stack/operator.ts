@@ -127,14 +127,10 @@ it('changes what is given of a key, from its next call on, and removes limits', 
   expect(await changed('keys', 'update', keyId, ...noLimits)).toMatchObject({
     ...{ name: 'Renamed', max_budget_usd: '0', period_budget: null, allowed_models: null, expires_at: null },
   });
-  await until(
-    'the model to be admitted, and the budget to refuse',
-    async () => (await statusOf(apiKey)) === 402,
-    20_000,
-  );
+  await until('the model to be admitted, and the budget to refuse', async () => (await statusOf(apiKey)) === 402);
   const { stdout } = await runTurnpikeHere(['keys', 'update', keyId, '--budget', 'none', '--tpm', '9000'], stack);
   expect(stdout).toMatch(/Renamed +active +50 +9000 +- +- +all/);
-  await until('a call without a budget', async () => (await statusOf(apiKey)) === 200, 20_000);
+  await until('a call without a budget', async () => (await statusOf(apiKey)) === 200);
 });
 
 it('revokes a key from its next call on, and for good', async () => {
@@ -173,7 +169,7 @@ it('blocks a key from its next call on, and lets it in again', async () => {
   await changed('keys', 'block', keyId);
   expect(await statusOf(apiKey)).toBe(403);
   await changed('keys', 'unblock', keyId);
-  await until('the key to be let in', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
+  await until('the key to be let in', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));
 });
 
 it('rotates a key: both secrets work for the grace, and without one the old secret ends at once', async () => {
@@ -326,7 +322,7 @@ it('puts a workspace on hold from its next call on, and releases it', async () =
   await changed('workspaces', 'hold', workspaceId, '--yes');
   expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'account_on_hold' });
   expect(await changed('workspaces', 'release', workspaceId)).toMatchObject({ billing_status: 'active' });
-  await until('the workspace to be served', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
+  await until('the workspace to be served', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));
 });
 
 it('says of every change, done or refused, which stack and region it was asked of, and of a look at it nothing', async () => {
@@ -495,7 +491,7 @@ it('shows a media job by its id while it waits, and with its call once it has en
     job: { state: 'completed', charge_nano_usd: ended.call.charge_nano_usd },
   });
   expect(await done('calls', 'show', open.call_id)).toEqual(ended);
-}, 60_000);
+});
 
 it('disables a model for clients: 503 model_deactivated and not listed, until it is enabled', async () => {
   const { api_key: apiKey } = await aKeyOf(await aWorkspace());

@@ -35,11 +35,11 @@ beforeAll(async () => {
   await superuser.connect();
   redis = new Redis(redisUrl);
   account = await aWorkspaceWithCalls();
-}, 120_000);
+});
 afterAll(async () => {
   await superuser?.end();
   redis?.disconnect();
-}, 60_000);
+});
 
 interface Found {
   agree: boolean;
@@ -259,7 +259,7 @@ describe('while calls come all the time', () => {
       }
       await Promise.all(underWay);
     })();
-  }, 60_000);
+  });
   afterAll(async () => {
     isOver = true;
     await load;

@@ -28,7 +28,7 @@ beforeAll(async () => {
       'model-router': { IMAGE_PRIVATE_HOSTS: new URL(web.url).host, LIMITS: { IMAGES_TIMEOUT_MS: 5_000 } },
     },
   });
-}, 120_000);
+});
 
 export async function stopStack(): Promise<void> {
   await stack?.stop();

@@ -260,7 +260,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'setMark too_late',
   ])
     expect([outcome, outcomes.get(outcome) ?? 0]).not.toEqual([outcome, 0]);
-}, 120_000);
+});
 
 function readAll(data: RedisData, key: string, kind = 'none'): string[] {
   if (kind === 'hash') return data.run('HGETALL', [key]) as string[];

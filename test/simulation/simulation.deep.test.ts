@@ -18,13 +18,9 @@ it(`keeps the books of ${COUNT} new seeds of load and faults equal to the truth`
   const first = randomInt(1_000, 2 ** 31 - COUNT);
   process.stderr.write(`simulating from a new seed; again: npm run simulate -- --seed ${first} --seeds ${COUNT}\n`);
   await expectTruth(simulators, { first, count: COUNT });
-}, 900_000);
+}, 3_600_000);
 
-it.each(Object.keys(MUTATIONS))(
-  'notices within a few hundred seeds when %s',
-  async (mutation) => {
-    const { result, others } = await findMutant(mutation, simulators);
-    expect({ mutation, check: result?.check, others }).toEqual({ mutation, check: expect.any(String), others });
-  },
-  300_000,
-);
+it.each(Object.keys(MUTATIONS))('notices within a few hundred seeds when %s', async (mutation) => {
+  const { result, others } = await findMutant(mutation, simulators);
+  expect({ mutation, check: result?.check, others }).toEqual({ mutation, check: expect.any(String), others });
+});

@@ -30,4 +30,4 @@ it('lives through the same run again with the same seed, in another process', as
     });
   expect(runs[0]?.trace.length).toBeGreaterThan(0);
   expect(runs[1]).toEqual(runs[0]);
-}, 60_000);
+});

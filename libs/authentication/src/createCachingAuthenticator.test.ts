@@ -145,7 +145,7 @@ it('forgets a key that is called all the time, however many others were let in s
   forget(keyId);
   await authenticate(often);
   expect(asked).toBe(before + 1);
-}, 30_000);
+});
 
 it('counts down what is left of a key by no wall clock, and asks again once it is over', async () => {
   const { authenticate, questions } = anAuthenticator();

@@ -187,7 +187,7 @@ it('comes to one state by whatever way: replayed, shuffled, cut, and either side
     }),
     { numRuns: 100 },
   );
-}, 120_000);
+});
 
 const readSeq = async (): Promise<number> =>
   (await auth.db.query(sql<{ seq: number }>`SELECT seq FROM feed_cursor`))[0]?.seq ?? 0;

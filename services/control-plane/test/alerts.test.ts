@@ -245,7 +245,7 @@ it('gives a webhook up after twelve attempts, and one whose address was removed'
   expect(body.webhook).toBeNull();
   const dropped = await untilDelivery(other, 'given_up');
   expect(dropped.delivery).toMatchObject({ last_error: 'webhook_changed' });
-}, 60_000);
+});
 
 it('connects to no host of which an address is private, whatever its name was before', async () => {
   const owner = await anOwner();

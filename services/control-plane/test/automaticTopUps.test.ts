@@ -38,7 +38,7 @@ beforeAll(async () => {
       payers.push(...(await Promise.all(Array.from({ length: AT_ONCE }, () => makePayer(card)))));
     ready[card] = payers;
   }
-}, 300_000);
+});
 afterAll(async () => {
   await account.stop();
   await payments.close();

@@ -76,7 +76,7 @@ it('posts a cause once, whoever posts it at once and wherever a poster crashes',
     }),
     { numRuns: RUNS },
   );
-}, 120_000);
+});
 
 it('refuses an id that is posted with another amount, and a half of a cause', async () => {
   const postOne = (...transfers: Transfer[]) => account.db.$transaction((tx) => post(tx, 'cause', transfers));

@@ -689,7 +689,7 @@ it('credits what was paid and nothing else, whatever happens in whatever order',
       SELECT debits::TEXT AS debits FROM ledger_balance WHERE account_id = 'psp_clearing' AND unit = ${`${currency}_cent`}`);
     expect([currency, clearing?.debits]).toEqual([currency, String(charged)]);
   }
-}, 300_000);
+});
 
 /** Buyers of eight countries with the tax that each is due, in basis points. A business of another member state owes it itself. */
 const BUYERS: { country: string; basisPoints: number; vatId?: string }[] = [

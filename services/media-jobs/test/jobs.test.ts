@@ -306,7 +306,6 @@ describe('a clip', () => {
     await eventually(
       () => replica.clips.size,
       (size) => size === 1,
-      20_000,
     );
     replica.completeAll();
     await ended(id, 'completed');
@@ -675,7 +674,6 @@ it('settles a job within seconds of a connection that broke as it was settled', 
   await eventually(
     () => test.read(id),
     ({ settledAt }) => settledAt !== null,
-    30_000,
   );
   expect(broken).toHaveLength(1);
 });

@@ -176,4 +176,4 @@ it('a key that fills its part of the memory with uploads that never end is told 
     expect(answer).toMatch(/^HTTP\/1\.1 503 /);
     expect(answer).toMatch(/\r\nretry-after: 1\r\n/);
   }
-}, 120_000);
+});

@@ -64,8 +64,8 @@ beforeAll(async () => {
   });
   // As many as the router is told.
   await setKnobs(stack, { maxNumSeqs: ROOM / 2 });
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await host?.close();
-}, 60_000);
+});

@@ -173,5 +173,5 @@ describe('streams', () => {
     await looking;
     expect(statuses).toEqual(new Set([200]));
     expect(looks.filter((isFull) => isFull).length).toBeLessThanOrEqual(looks.length * MOST_FULL);
-  }, 300_000);
+  });
 });

@@ -27,11 +27,11 @@ beforeAll(async () => {
     engines: [engine.url],
     serviceSettings: { catalog: { CATALOG_FILE: EU_CATALOG } },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await eu?.stop();
   await engine?.stop();
-}, 60_000);
+});
 
 const clientOf = ({ baseUrl, apiKey }: Pick<TestStack, 'baseUrl' | 'apiKey'>) => createClient(baseUrl, apiKey);
 const aChat = (model = MODEL) => ({ model, messages: [{ role: 'user', content: 'hi' }] });

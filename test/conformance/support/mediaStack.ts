@@ -33,10 +33,10 @@ beforeAll(async () => {
   redis = new Redis(redisUrl);
   jobTable = new pg.Client({ connectionString: url.replace(/\/postgres$/, '/media') });
   await jobTable.connect();
-}, 120_000);
+});
 afterAll(async () => {
   redis?.disconnect();
   await jobTable?.end();
   await stack?.stop();
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});

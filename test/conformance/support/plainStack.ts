@@ -13,5 +13,5 @@ export let client: Client;
 beforeAll(async () => {
   stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': { LIMITS: { QUEUE_TIMEOUT_MS } } } });
   client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
+});
 afterAll(() => stack?.stop(), 60_000);

@@ -28,8 +28,8 @@ beforeAll(async () => {
     serviceSettings: { catalog: { CATALOG_FILE: await writeCatalogFile() } },
   });
   client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await engine?.stop();
-}, 60_000);
+});

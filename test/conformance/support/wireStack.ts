@@ -21,5 +21,5 @@ export let client: Client;
 beforeAll(async () => {
   stack = await startTestStack({ kafka: false, serviceSettings: SETTINGS });
   client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
+});
 afterAll(() => stack?.stop(), 60_000);

@@ -122,7 +122,7 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
   }
   const { simulated, real } = await inBoth(live);
   expect(simulated).toEqual(real);
-}, 60_000);
+});
 
 it('records a batch where its partition stands as Postgres does, and nothing of one elsewhere', async () => {
   const events = [aUsageRecorded({ workspaceId: 'batches' }), aUsageRecorded({ workspaceId: 'batches' })];

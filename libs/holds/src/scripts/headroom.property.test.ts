@@ -420,5 +420,4 @@ it.each<[string, Scripts, boolean]>([
     expect(admitted).toBeGreaterThan(1.5 * search.numRuns);
     expect(counts > search.numRuns / 30).toBe(hasSteps);
   },
-  300_000,
 );

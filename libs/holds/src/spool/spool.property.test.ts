@@ -151,4 +151,4 @@ it('loses nothing that waits, and keeps little more than that on its disk', asyn
     }),
     searchOf(10),
   );
-}, 120_000);
+});

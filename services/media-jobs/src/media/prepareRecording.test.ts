@@ -156,21 +156,17 @@ describe('a small file that claims much', () => {
     ['FLAC of 655,350 Hz', 'too_dense', async () => aFlacBomb({ channels: 8, rate: 655_350, frames: 50_000 })],
     ['FLAC of 192 kHz whose time stands still', 'invalid_input', async () => aFlacBomb(still)],
     ['an edit list that plays 16 s 100,000 times', 16, async () => withEdits(await readFile(await anM4a()), edits)],
-  ])(
-    'takes less than 2 s of processor time and 512 MiB: %s',
-    async (_case, outcome, make) => {
-      const path = await files.write('bomb', await make());
-      const end = watchChildren();
-      const what = await prepare(path, 7_200).then(
-        ({ seconds }) => Math.floor(seconds),
-        ({ kind }) => kind,
-      );
-      const { processorMs, peakMiB } = end();
-      expect(what).toBe(outcome);
-      expect(processorMs).toBeLessThan(2_000);
-      expect(peakMiB).toBeLessThan(512);
-    },
-    120_000,
-  );
+  ])('takes less than 2 s of processor time and 512 MiB: %s', async (_case, outcome, make) => {
+    const path = await files.write('bomb', await make());
+    const end = watchChildren();
+    const what = await prepare(path, 7_200).then(
+      ({ seconds }) => Math.floor(seconds),
+      ({ kind }) => kind,
+    );
+    const { processorMs, peakMiB } = end();
+    expect(what).toBe(outcome);
+    expect(processorMs).toBeLessThan(2_000);
+    expect(peakMiB).toBeLessThan(512);
+  });
   const anM4a = () => files.make('sixteen.m4a', aTone(16));
 });

@@ -193,7 +193,7 @@ it('totals are the sum of the calls’ rows, of the groups and of every cut of t
     }),
     { ...searchOf(40), interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
   );
-}, 120_000);
+});
 
 it('the printed records of calls sum to the printed totals to the nano-dollar', async () => {
   const owner = { keyId: `key_${randomUUID()}`, workspaceId: `ws_${randomUUID()}` };

@@ -271,4 +271,4 @@ it('agrees at every instant while calls of all hours are recorded, known and sea
   expect(await findDifferences({ verifies: true })).toEqual([]);
   await seal();
   expect(await findDifferences({ verifies: true })).toEqual([]);
-}, 120_000);
+});

@@ -17,7 +17,7 @@ beforeAll(async () => {
       now() + make_interval(secs => n)
     FROM (VALUES (1), (3), (40)) AS workspace (ws) CROSS JOIN LATERAL generate_series(1, ws) AS n`);
   ids.push(...[1, 2, 3].map((nth) => `video_${`3x${nth}`.padStart(22, '0')}`));
-}, 120_000);
+});
 afterAll(() => test.close());
 
 it('gives a page of jobs with their places in the queue in one statement', async () => {
