@@ -23,8 +23,7 @@ import { openTestLedger, type TestLedger } from '../services/usage-ledger/test/o
 import { internalHeaders, startTestService, type TestService } from '../services/usage-ledger/test/startTestService.ts';
 import { type RouterAccounts, startRouterAccounts } from './support/startRouterAccounts.ts';
 
-// Two routers' accounts in this process, on a real Redis that is killed and a real ledger (specification, Money; decision
-// page: when Redis is lost). What was truly held and charged is counted here, outside of all three.
+// Two routers' accounts in this process, on a real Redis that is killed and a real ledger. What was truly held and charged is counted here, outside of all three.
 
 const HOLD = 1_000_000n;
 const LEASE_MS = 60_000;

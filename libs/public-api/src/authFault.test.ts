@@ -27,7 +27,7 @@ const wrongRegion = {
   provider_specific_fields: { error: 'region_not_served', message },
 };
 
-/** Every refusal of gate 1, as each family words it (specification, Errors; decisions, Error shapes per family). */
+/** Every refusal of gate 1, as each family words it. */
 it.each<[keyof typeof FAMILIES, AuthFault['kind'], Omit<WireError, 'body'> & { body: object }]>([
   ['chat', 'missing_authorization', { status: 401, body: { error: refusal } }],
   ['chat', 'malformed_authorization', { status: 401, body: { error: refusal } }],

@@ -34,7 +34,7 @@ const choiceSchema = z.strictObject({
   finish_reason: finishReasonSchema,
 });
 
-/** `POST /v1/chat/completions`, unstreamed (specification, Chat completion response fields). */
+/** The body of an answer to `POST /v1/chat/completions` that is not streamed. */
 export const chatCompletionSchema = z
   .strictObject({
     ...answerFields,

@@ -10,7 +10,7 @@ const embeddingSchema = z.strictObject({
   }),
 });
 
-/** `POST /v1/embeddings` (specification, Embedding request and response). */
+/** The body of an answer to `POST /v1/embeddings`. */
 export const embeddingListSchema = z
   .strictObject({
     object: z.literal('list'),

@@ -27,7 +27,7 @@ export const embeddingRequestSchema = z
       support: 'no',
       note: '400.',
     }),
-    // Explicit null is invalid here, and only here (specification, Embedding request).
+    // Explicit null is invalid here, and only here.
     encoding_format: z.enum(['float', 'base64'], 'must be float or base64, or left out').optional().meta({
       description: '`float` unless given: a list of numbers. `base64`: packed little-endian 32-bit floats. Never null.',
       note: 'Explicit null is 400.',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { currencyField, generatedAtField, instant, usdAmount } from './usdAmount.ts';
 
-/** `GET /v1/svc/key` (specification, Key information). */
+/** The body of an answer to `GET /v1/svc/key`. */
 export const keyInformationSchema = z
   .strictObject({
     object: z.literal('key'),

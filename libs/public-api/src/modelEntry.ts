@@ -57,7 +57,7 @@ const capabilitiesSchema = z
   })
   .meta({ description: 'What the model can do. Of image, audio and video models.' });
 
-/** An element of the model list (specification, Model entry). */
+/** An element of the model list. */
 export const modelEntrySchema = z
   .strictObject({
     id: z.string().meta({ description: 'Canonical id: the bare name, as requests use it.' }),

@@ -43,7 +43,7 @@ export const foreignFields = {
   session_id: ignored('Taken for clients of other gateways.'),
 };
 
-/** The fields that chat and completions have in common (specification, Chat completion request fields). */
+/** The fields that chat and completions have in common. */
 export const generationFields = {
   model: z.string().min(1, 'must name a model').meta({
     description:

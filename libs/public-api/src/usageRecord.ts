@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { tokenCount } from './tokenUsage.ts';
 import { currencyField, generatedAtField, instant, usdAmount } from './usdAmount.ts';
 
-/** `GET /v1/svc/usage/request/{request_id}` (specification, Usage request record). */
+/** The body of an answer to `GET /v1/svc/usage/request/{request_id}`. */
 export const usageRecordSchema = z
   .strictObject({
     object: z.literal('usage.request'),

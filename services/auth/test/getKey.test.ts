@@ -17,7 +17,7 @@ const spends =
     res.end(JSON.stringify({ spend_nano_usd: spendNanoUsd, held_nano_usd: '0' }));
 const keyInformation = (apiKey: string) => auth.getPublic('/v1/svc/key', `Bearer ${apiKey}`);
 
-it('answers exactly the key information of the specification, with live spend', async () => {
+it('answers exactly the documented fields of a key, with live spend', async () => {
   const { apiKey, keyId, workspaceId } = await registerAKey(auth, {
     max_budget_nano_usd: '25000000000',
     expires_at: '2999-01-01T00:00:00Z',

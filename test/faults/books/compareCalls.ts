@@ -93,7 +93,7 @@ function compareCharge(
     problems.add('a row has other tokens than its client was told', `${callId}: ${describeCall(call)}`);
   if (enginesLie) return apart(row.charge, costOf(row));
   // An engine says at the end alone what came out of its cache. Of a cut call the router has heard that, or nothing of it, and
-  // charges the whole prompt then (specification, What is billed).
+  // charges the whole prompt then.
   const served = finished ?? attempts.at(-1);
   if (row.cachedTokens > 0 && row.cachedTokens !== served?.cachedTokens)
     problems.add('a row has other cached tokens than its engine says', `${callId}: ${describeCall(call)}`);

@@ -16,7 +16,7 @@ export interface SeenUsage {
  * - `left`: the client cut it on purpose
  * - `broken`: the connection broke, before or after the status
  * - `hung`: nothing ended it within the client's patience
- * - `malformed`: an answer that the specification does not know, for instance a stream that just stops
+ * - `malformed`: an answer that the API does not describe, for instance a stream that just stops
  * - a status other than 200
  */
 export type Outcome = 'ok' | 'error_event' | 'left' | 'broken' | 'hung' | 'malformed' | `${number}`;

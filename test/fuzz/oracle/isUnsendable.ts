@@ -4,7 +4,7 @@ const MAX_DEPTH = 64;
 
 /**
  * Whether bytes are no JSON object of Unicode text, nested at most 64 deep and with every key once in its object: nothing else
- * is served (specification, Errors).
+ * is served.
  */
 export function isUnsendable(bytes: Buffer): boolean {
   let text: string;

@@ -14,7 +14,6 @@ it('names the pinned version that it was audited against', () => {
   expect(renderCompatibility()).toContain(`npm package \`openai\` ${readSdk().version},`);
 });
 
-// Specification, Chat completion request fields and response fields.
 it.each([
   ['Request', 'model', 'yes'],
   ['Request', 'messages', 'yes'],

@@ -54,7 +54,7 @@ it.each([
   ['getAudioJob', [200, 401, 403, 404, 405, 429, 500, 503]],
   ['deleteAudioJob', [200, 401, 403, 404, 405, 429, 500, 503]],
   ['getAudioContent', [200, 206, 401, 403, 404, 405, 429, 500, 503]],
-])('%s answers with no status but those of the specification', (id, statuses) => {
+])('%s answers with no status but those of the contract', (id, statuses) => {
   const found = operations.find(({ operation }) => operation.operationId === id);
   expect(Object.keys(found?.operation.responses ?? {}).map(Number)).toEqual(statuses);
 });

@@ -19,7 +19,7 @@ export interface FetchImageOptions {
 }
 
 /**
- * Fetches what lies at a client's address, with every rule applied again at every redirect (decisions, Images in chat).
+ * Fetches what lies at a client's address, with every rule applied again at every redirect.
  * Throws an `ImageError`. Whether the bytes are an image is not looked at.
  */
 export async function fetchImage(address: string, options: FetchImageOptions): Promise<Buffer> {

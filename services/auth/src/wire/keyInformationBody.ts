@@ -5,7 +5,7 @@ import type { KeyInformation } from '@turnpike/public-api/keyInformation';
 
 type ShownKey = Pick<KeyRecord, 'lastFour' | 'maxBudgetNanoUsd' | 'rpm' | 'tpm' | 'expiresAt'>;
 
-/** The key information (specification, Key information). */
+/** Makes the body of an answer to `GET /v1/svc/key`. */
 export function toKeyInformationBody(key: ShownKey, { spend, now }: { spend: NanoUsd; now: Date }): KeyInformation {
   const { maxBudgetNanoUsd: maxBudget, lastFour, rpm, tpm, expiresAt } = key;
   return {

@@ -4,7 +4,7 @@ import type { ModelEntry } from '@turnpike/public-api/modelEntry';
 
 const OWNER = 'turnpike';
 
-/** A model entry of `GET /v1/models` (specification, Model entry). */
+/** A model entry of `GET /v1/models`. */
 export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean }): ModelEntry {
   return {
     id: model.id,
@@ -30,7 +30,7 @@ export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean
   };
 }
 
-/** Tool support has two labels, of which readers of catalogs look for either (specification, Model entry). */
+/** Tool support has two labels, of which readers of catalogs look for either. */
 const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools', 'tool_use'] : [feature]);
 
 /** Fields of a media model's entry beside the seven prices. */

@@ -45,7 +45,7 @@ const UNSUPPORTED_BELOW: [RegExp, UnsupportedOperation][] = [
 ];
 
 /**
- * Finds the unsupported operation at a raw path or above it (specification, Endpoints, 5; decisions, Media). A client that leaves the
+ * Finds the unsupported operation at a raw path or above it. A client that leaves the
  * base out, or has it twice, gets the same words.
  */
 export function findUnsupportedOperation(rawPath: string): UnsupportedOperation | undefined {

@@ -38,7 +38,7 @@ const KEY_RATE_MESSAGES: Partial<Record<KeyBoundFault['bound'], (limit: number) 
   cancelled_runs: (ms) => `${ms / 60_000} minutes of engines, in as many minutes, on jobs that this key cancels`,
 };
 
-/** How media word a fault past gate 1 (specification, Errors). A missing case does not compile. */
+/** How media word a fault past gate 1. A missing case does not compile. */
 export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions): WireError {
   const docUrl = { doc_url: keysPageUrl };
   switch (fault.kind) {

@@ -3,7 +3,7 @@ import { toUnitsConsumed } from '@turnpike/money/unitPrice';
 import type { UsageSummary } from '@turnpike/public-api/usageSummary';
 import type { UsageGroup, UsageRange, UsageReport, UsageSums } from '../ledger/sumUsage.ts';
 
-/** A key's usage as clients see it (specification, aggregate usage). Instants are RFC 3339 with milliseconds. */
+/** A key's usage as clients see it. Instants are RFC 3339 with milliseconds. */
 export function toUsageBody(
   { totals, groups }: UsageReport,
   { start, end }: UsageRange,

@@ -18,7 +18,7 @@ type ShownRow = Pick<
   | 'endedAt'
 >;
 
-/** A recorded call as clients see it (specification, usage request record). Instants are RFC 3339 with milliseconds. */
+/** A recorded call as clients see it. Instants are RFC 3339 with milliseconds. */
 export function toUsageRequestBody(usage: ShownRow, generatedAt: Date): UsageRecord {
   return {
     object: 'usage.request',

@@ -18,7 +18,7 @@ export type MediaKind = (typeof MEDIA_KINDS)[number];
  * - `gone`: a job that nobody deleted, and that was gone
  * - `broken`: the connection broke before a whole answer to its creation
  * - `hung`: nothing ended it within the client's patience
- * - `malformed`: an answer that the specification does not know
+ * - `malformed`: an answer that the API does not describe
  * - the status of an error in place of an answer or a job
  */
 export type MediaOutcome = 'ok' | 'failed' | 'deleted' | 'gone' | 'broken' | 'hung' | 'malformed' | `${number}`;
