@@ -160,7 +160,7 @@ describeWithS3('a real S3 server', () => {
       const { bytes, error } = await summarize(content);
       expect(bytes).toBeLessThan(LARGE_BYTES);
       expect(error).toEqual(unavailable('deadline'));
-      expect(performance.now() - startedAt).toBeLessThan(HASTY.idleTimeoutMs + 2_000);
+      expect(performance.now() - startedAt).toBeLessThan(HASTY.idleTimeoutMs + 10_000);
     });
 
     it.each([
@@ -188,7 +188,7 @@ describeWithS3('a real S3 server', () => {
       );
       expect(errors).toEqual(Array(7).fill(unavailable(reason)));
       // A put looks once whether it took effect.
-      expect(performance.now() - startedAt).toBeLessThan(2 * HASTY.timeoutMs + 2_000);
+      expect(performance.now() - startedAt).toBeLessThan(2 * HASTY.timeoutMs + 10_000);
       await link.become({});
       // The server may carry out late what nobody waits for any more.
       await until('the store to be empty', async () => {
@@ -495,7 +495,7 @@ describe('a server that answers as it likes', () => {
     answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/xml' }).write('<ListBucket');
     const startedAt = performance.now();
     expect(await rejectionOf(firstOf(store.list('a')))).toBeInstanceOf(ObjectStoreError);
-    expect(performance.now() - startedAt).toBeLessThan(HASTY.timeoutMs + 1_000);
+    expect(performance.now() - startedAt).toBeLessThan(HASTY.timeoutMs + 10_000);
     await store.close();
   });
 });
