@@ -116,6 +116,7 @@ export async function walkAccount(dashboard: Dashboard, eyes: Eyes): Promise<voi
   await eyes.look(page, '/organizations', 'organizations');
   await eyes.look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
   await eyes.look(page, `/organizations/${organizationId}/audit`, 'audit');
+  await page.getByRole('cell', { name: 'monthly cap: none → $12.50', exact: true }).waitFor();
   await eyes.look(page, '/sessions', 'sessions');
   await eyes.look(page, `/organizations/${organizationId}/members`, 'members');
   await page.getByRole('button', { name: 'Invite a member' }).click();

@@ -76,7 +76,7 @@ export function KeyHistory({ keyId }: { keyId?: string }) {
                       </Link>
                     </td>
                   )}
-                  <td>
+                  <td className="who">
                     <Name>{nameOf(change.user_id) ?? change.user_id}</Name>
                     <Text size="sm" c="dimmed">
                       {toRoleName(change.role)}

@@ -1,18 +1,26 @@
 import { Text } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { Fragment } from 'react';
-import { routes, useMemberNames } from '../account.ts';
+import { organizationQuery, routes, useMemberNames, workspacesQuery } from '../account.ts';
+import { type Currency, formatCents } from '../billing/money.ts';
 import { Older } from '../shell/Older.tsx';
 import { Code, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
+import { formatUsd } from '../usd.ts';
 
 /** The changes of an organization, the newest first. */
 export function Audit() {
   const { organizationId } = useParams({ from: `/shell${PAGES.audit}` });
   const nameOf = useMemberNames(organizationId);
+  const organization = useQuery(organizationQuery(organizationId));
+  const workspaces = useQuery(workspacesQuery(organizationId));
+  const nameTarget = (target: string): string | undefined =>
+    target === organizationId
+      ? organization.data?.name
+      : (nameOf(target) ?? workspaces.data?.workspaces.find(({ workspace_id: id }) => id === target)?.name);
   const query = useInfiniteQuery({
     queryKey: ['audit', organizationId],
     queryFn: ({ pageParam: before }) =>
@@ -39,12 +47,12 @@ export function Audit() {
                     <td>
                       <Moment at={line.at} />
                     </td>
-                    <td>
+                    <td className="who">
                       <Name>{nameOf(line.actor) ?? line.actor}</Name>
                     </td>
                     <td className="sentence">{line.action.replaceAll(/[._]/g, ' ')}</td>
                     <td>
-                      <Name>{nameOf(line.target) ?? line.target}</Name>
+                      <Name>{nameTarget(line.target) ?? line.target}</Name>
                     </td>
                     <td>
                       <Details before={line.before} after={line.after} />
@@ -67,9 +75,10 @@ function Details({ before, after }: { before: unknown; after: unknown }) {
   const [old, young] = [toFields(before), toFields(after)];
   return [...new Set([...old.keys(), ...young.keys()])].map((field) => {
     const values = [old.get(field), young.get(field)].filter((value) => value !== undefined);
+    if (values.length === 2 && values[0] === values[1]) return null;
     return (
       <div key={field}>
-        {field.replaceAll('_', ' ')}:{' '}
+        {field}:{' '}
         {values.map((value, index) => (
           <Fragment key={value}>
             {index > 0 && ' → '}
@@ -83,7 +92,19 @@ function Details({ before, after }: { before: unknown; after: unknown }) {
   });
 }
 
-const toFields = (value: unknown): Map<string, string> =>
-  new Map(
-    Object.entries(value ?? {}).map(([field, part]) => [field, typeof part === 'string' ? part : JSON.stringify(part)]),
+/** The fields with their values as people read them. The unit of an amount is in the value, and no more in the name. */
+function toFields(values: unknown): Map<string, string> {
+  const { currency, ...fields } = (values ?? {}) as Record<string, unknown>;
+  return new Map(
+    Object.entries(fields).map(([field, value]) => {
+      const name = (unit: RegExp) => field.replace(unit, '').replaceAll('_', ' ');
+      if (field.endsWith('nano_usd') && /^-?\d+$/.test(String(value)))
+        return [name(/_?nano_usd$/) || 'credit', formatUsd(BigInt(String(value)))];
+      if (field.endsWith('_cents') && isCurrency(currency))
+        return [name(/_cents$/), formatCents(currency, Number(value))];
+      return [name(/_nano_usd$/), typeof value === 'string' ? value : value === null ? 'none' : JSON.stringify(value)];
+    }),
   );
+}
+
+const isCurrency = (value: unknown): value is Currency => value === 'usd' || value === 'eur';
