@@ -13,6 +13,7 @@ import { WEBHOOK_PATH } from '../src/billing/paymentEvents.ts';
 import { openPayments } from '../src/billing/paymentProcessor.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { CHECKOUT_RETURN_PATH } from '../src/billing/topUps.ts';
+import { readVerdict } from '../src/billing/vatIdGate.ts';
 import { openHold } from '../src/holds/holds.ts';
 import { monthOf } from '../src/rates/months.ts';
 import { importRates } from '../src/rates/rates.ts';
@@ -383,6 +384,15 @@ it('refuses a VAT id that is none or of another country, and changes nothing', a
   await enter(payer);
   expect(await readDetails(payer)).toMatchObject({ ...GERMAN, vat_state: null });
   expect(await preview(payer)).toMatchObject({ tax_cents: 475 });
+});
+
+it('reads a known verdict again beside a change of the details, and begins none itself', async () => {
+  const payer = await aPayer('eu');
+  await enter(payer, { vat_id: 'DE123456100' });
+  await untilVatState(payer, 'verified');
+  await account.db.execute(sql`
+    UPDATE billing_account SET changing_until = now() + interval '1 hour' WHERE organization_id = ${payer.organizationId}`);
+  expect(await readVerdict({ ...account, payments: account.payments as never }, payer.organizationId)).toBe('verified');
 });
 
 it('removes a VAT id with its field, and lets one change at a time call the processor', async () => {

@@ -32,6 +32,9 @@ export async function readVerdict(
   { db, payments: { stripe } }: { db: Db; payments: Payments },
   organizationId: string,
 ): Promise<VatState | undefined> {
+  // Payments are refused while details change, so a second look at a known verdict changes nothing.
+  const known = await findAsked(db, organizationId);
+  if (known?.vatState !== 'pending') return known?.vatState;
   return changeAlone(db, organizationId, async () => {
     const asked = await findAsked(db, organizationId);
     if (asked?.vatState !== 'pending' || asked.taxId === null) return asked?.vatState;
