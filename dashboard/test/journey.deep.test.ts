@@ -215,12 +215,12 @@ inBrowser('from nothing to a paid call', () => {
       await payBy(page, /4000 0000 0000 0002/);
       await page.getByText('Your card was declined.').waitFor();
       await page.getByRole('link', { name: 'Cancel and go back' }).click();
-      await page.getByText('$25.00 are not paid, and nothing was charged.').waitFor();
+      await page.getByText('$25.00 is not paid, and nothing was charged.').waitFor();
       expect((await callModel(secret)).status).toBe(402);
       await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
       await payBy(page, /4000 0027 6000 3184/);
       await page.getByRole('button', { name: 'Approve' }).click();
-      await page.getByText('$30.75 were paid, and $25.00 were added to your credit.').waitFor();
+      await page.getByText('$30.75 was paid, and $25.00 was added to your credit.').waitFor();
       await takePicture(page, 'billing');
       await until('an answer to a call with the same key', async () => (await callModel(secret)).status === 200);
 
@@ -236,7 +236,7 @@ inBrowser('from nothing to a paid call', () => {
       await page.getByRole('button', { name: 'Go to the payment page' }).click();
       await page.getByRole('row', { name: 'VAT (reverse charge) US$0.00' }).waitFor();
       await payBy(page, /4242 4242 4242 4242/);
-      await page.getByText('$25.00 were paid, and $25.00 were added to your credit.').waitFor();
+      await page.getByText('$25.00 was paid, and $25.00 was added to your credit.').waitFor();
       await page.getByRole('link', { name: INVOICE }).nth(1).waitFor();
 
       // A refund of $10 by the operator, with its share of the VAT.
@@ -253,7 +253,7 @@ inBrowser('from nothing to a paid call', () => {
 
       // One automatic top-up, since the limits allow no second one.
       await page.getByRole('button', { name: 'Switch on automatic top-up' }).click();
-      await page.getByLabel('Card').selectOption({ label: await labelOf(page, /ending in 4242/) });
+      await page.getByLabel('Card').selectOption({ label: await labelOf(page, /^Visa ending in 4242/) });
       await page.getByLabel('When the credit is below, in dollars').fill('100');
       await page.getByLabel('At most in a day').fill('25');
       await page.getByLabel('At most in a month').fill('25');

@@ -352,13 +352,13 @@ export async function walkBilling(
   await page.waitForURL(/\/c\/pay\//);
   const checkout = page.url();
   await page.getByRole('link', { name: 'Cancel and go back' }).click();
-  await page.getByText('$12.50 are not paid, and nothing was charged.').waitFor();
+  await page.getByText('$12.50 is not paid, and nothing was charged.').waitFor();
   await eyes.check(page, 'billing-open');
   await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
   await page.waitForURL(checkout);
   const { next } = await payments.pay(checkout, { country: 'IE' });
   await page.goto(next);
-  await page.getByText('$12.50 were added to your credit.').waitFor();
+  await page.getByText('$12.50 was added to your credit.').waitFor();
   await page.getByRole('link', { name: /^pdf of TURN-/ }).waitFor();
   await page.getByText('$5.75', { exact: true }).waitFor();
   await eyes.check(page, 'billing-paid');
@@ -470,7 +470,7 @@ async function startTopUp(page: Page, path: string): Promise<{ url: string }> {
   await page.getByRole('button', { name: 'Go to the payment page' }).click();
   await page.waitForURL(/\/c\/pay\//);
   await page.getByRole('link', { name: 'Cancel and go back' }).click();
-  await page.getByText('$25.00 are not paid').waitFor();
+  await page.getByText('$25.00 is not paid').waitFor();
   return { url: page.url() };
 }
 

@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
-import { toMandateText } from '@turnpike/console-api/mandateText';
+import { toCardName, toMandateText } from '@turnpike/console-api/mandateText';
 import { type SubmitEvent, useState } from 'react';
 import * as z from 'zod/mini';
 import { routes } from '../account.ts';
@@ -37,7 +37,8 @@ const PAUSE_REASONS: Record<NonNullable<Rule['pause_reason']>, string> = {
   euro_rate_missing: 'the euro rate of this month is missing',
 };
 
-const nameOf = ({ brand, last4, expires }: Card): string => `${brand} ending in ${last4}, until ${expires}`;
+/** Names a card as it does itself: `Visa ending in 4242 (12/34)`. */
+const nameOf = (card: Card): string => `${toCardName(card)} (${card.expires.slice(5)}/${card.expires.slice(2, 4)})`;
 
 /** The automatic top-up of the workspace: its terms, what holds it back, and the dialogs that change it. */
 export function AutomaticPart({ mayPay }: { mayPay: boolean }) {
@@ -106,8 +107,8 @@ function Terms({ rule }: { rule: Rule }) {
         ),
         'Below a credit of': rule.threshold_nano_usd === null ? '–' : <Usd nano={BigInt(rule.threshold_nano_usd)} />,
         'Pays, without tax': money(rule.net_cents),
-        'At most in a day (UTC)': `${money(rule.day_limit_cents)}, of which ${money(rule.charged_day_cents)} are used`,
-        'At most in a month (UTC)': `${money(rule.month_limit_cents)}, of which ${money(rule.charged_month_cents)} are used`,
+        'At most in a day (UTC)': `${money(rule.day_limit_cents)}, of which ${money(rule.charged_day_cents)} is used`,
+        'At most in a month (UTC)': `${money(rule.month_limit_cents)}, of which ${money(rule.charged_month_cents)} is used`,
         Card: card === null ? '–' : nameOf(card),
       }}
     />

@@ -148,7 +148,12 @@ function DetailsDialog({
             </Group>
             <Group grow preventGrowOverflow={false} align="flex-start">
               <TextInput label="State or province" autoComplete="address-level1" {...fieldOf('state')} />
-              <NativeSelect label="Country" data={[{ value: '', label: '' }, ...countries]} {...fieldOf('country')} />
+              <NativeSelect
+                label="Country"
+                data={[{ value: '', label: '' }, ...countries]}
+                {...fieldOf('country')}
+                required
+              />
             </Group>
             <TextInput
               label="VAT id"

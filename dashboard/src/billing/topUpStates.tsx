@@ -25,7 +25,7 @@ export function Outcome({ topUp, resume }: { topUp: TopUp; resume?: { go: () => 
     return (
       <Alert color="gray" variant="outline" role="status" title="Paid">
         <Text>
-          {formatCents(currency, net + (tax ?? 0))} were paid, and <Usd nano={BigInt(nano ?? 0)} /> were added to your
+          {formatCents(currency, net + (tax ?? 0))} was paid, and <Usd nano={BigInt(nano ?? 0)} /> was added to your
           credit. {number === null ? 'The invoice follows in some moments.' : `The invoice is ${number}.`}
         </Text>
       </Alert>
@@ -51,7 +51,7 @@ export function Outcome({ topUp, resume }: { topUp: TopUp; resume?: { go: () => 
   return (
     <Alert color="gray" variant="outline" role="status" title="Not paid">
       <Stack gap="sm" align="flex-start">
-        <Text>{amount} are not paid, and nothing was charged.</Text>
+        <Text>{amount} is not paid, and nothing was charged.</Text>
         {resume && (
           <Button variant="default" loading={resume.isPending} onClick={resume.go}>
             Go on to the payment

@@ -68,8 +68,10 @@ function Money() {
                   'The mean spend of the last 7 days says how long credit lasts.'
                 ) : (
                   <>
-                    At <Usd nano={BigInt(rate.per_day_nano_usd)} /> a day, the mean of the last{' '}
-                    {DAYS.format(rate.mean_days)}.
+                    At <Usd nano={BigInt(rate.per_day_nano_usd)} /> a day,{' '}
+                    {rate.mean_days === 1
+                      ? 'the spend of the last day.'
+                      : `the mean of the last ${DAYS.format(rate.mean_days)}.`}
                   </>
                 )}
               </Text>

@@ -25,8 +25,8 @@ export function RefusedCalls() {
           The header has another form. It is the word <Code>Bearer</Code>, one space, and the key, on one line.
         </Refusal>
         <Refusal word="key_blocked">
-          Somebody blocked the key. A member of the workspace can unblock it, unless an administrator of the service
-          blocked it: ask support then.
+          The key is blocked. A member of the workspace can unblock it, unless the operator blocked it: ask support
+          then.
         </Refusal>
       </Refusals>
       <Refusals title="402: the call is not paid for">

@@ -148,7 +148,7 @@ function Cost({ call }: { call: Call }) {
         </tr>
       </WideTable>
       <Text size="sm" c="dimmed">
-        Prices are those of version {version}. While the call ran, ${toExactUsd(BigInt(hold))} were held for it.
+        Prices are those of version {version}. While the call ran, ${toExactUsd(BigInt(hold))} was held for it.
       </Text>
     </Part>
   );

@@ -159,7 +159,7 @@ inBrowser('the pages of a workspace in Chromium', () => {
     const owner = { workspaceId, keyId: `key_${workspaceId}` };
     await dashboard.spend({ ...owner, nanoUsd: 4_000n });
     await showsDays('4 days');
-    await page.getByText('the mean of the last 1 day.').waitFor();
+    await page.getByText('the spend of the last day.').waitFor();
     await dashboard.spend({ ...owner, nanoUsd: 15_000n });
     await showsDays('Less than a day');
     await dashboard.spend({ ...owner, nanoUsd: 1_000n });
