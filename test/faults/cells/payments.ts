@@ -93,6 +93,8 @@ export const payments: CellTable = {
 
 const AWAY_MS = 8_000;
 const CREDITED_WITHIN_MS = 120_000;
+/** Every second request fails, also those of jobs. So all three attempts of a call fail now and then. */
+const ASKED_AGAIN = 5;
 
 const payAll = (desk: PaymentDesk, pages: readonly OpenPage[]): Promise<unknown> =>
   Promise.all(pages.map((page) => desk.pay(page)));
@@ -173,7 +175,7 @@ async function failProcessor(context: CellContext): Promise<void> {
   await pause(AWAY_MS);
   await processor.mend();
   await processor.failApi({ fault: 'answer_500_after', everyNth: 2 });
-  await payAll(desk, await desk.openPages());
+  await payAll(desk, await desk.openPages({ again: ASKED_AGAIN }));
   await untilCredited(context, desk);
   await processor.mend();
   await closePayments(context, desk);
@@ -183,7 +185,7 @@ async function resetProcessor(context: CellContext): Promise<void> {
   const { payments: processor, account, stackFile } = context.stack;
   await processor.failApi({ fault: 'reset_after', everyNth: 2 });
   const desk = await PaymentDesk.open(context, { payers: 12 });
-  await payAll(desk, await desk.openPages());
+  await payAll(desk, await desk.openPages({ again: ASKED_AGAIN }));
   const areInvoiced = async (): Promise<boolean> => {
     const { rows } = await account.query("SELECT 1 FROM top_up WHERE state = 'invoiced' AND top_up_id = ANY($1)", [
       [...desk.paid],
@@ -370,7 +372,7 @@ async function untilAnswered(context: CellContext, key: LoadKey): Promise<void> 
 async function payAndCall(context: CellContext, desk: PaymentDesk, payer: Payer): Promise<number> {
   const key = await makeKey(context, payer);
   await checkIsRefused(context, key);
-  const [page] = await desk.openPages([payer]);
+  const [page] = await desk.openPages({ payers: [payer] });
   await desk.pay(page as OpenPage);
   const paidAt = performance.now();
   await untilAnswered(context, key);

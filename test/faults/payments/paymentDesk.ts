@@ -55,13 +55,17 @@ export class PaymentDesk {
     return { status: answer.status, page };
   }
 
-  /** Opens a payment page of each payer. */
-  async openPages(payers = this.payers): Promise<OpenPage[]> {
+  /**
+   * Opens a payment page of each payer. A payer whose page is refused with 502 asks `again` times at most: where the processor fails now
+   * and then, it may fail all attempts of one call.
+   */
+  async openPages({ payers = this.payers, again = 0 } = {}): Promise<OpenPage[]> {
     const pages: OpenPage[] = [];
     for (const payer of payers) {
-      const { status, page } = await this.ask(payer);
-      if (!page) throw new Error(`a payment page was answered ${status}`);
-      pages.push(page);
+      let answer = await this.ask(payer);
+      for (let asked = 0; asked < again && answer.status === 502; asked += 1) answer = await this.ask(payer);
+      if (!answer.page) throw new Error(`a payment page was answered ${answer.status}`);
+      pages.push(answer.page);
     }
     return pages;
   }
