@@ -143,7 +143,8 @@ it.each([
     const calls = await holdNearlyAll(lost);
     const ended = await anOpenCall(lost);
     await succeed(ended);
-    const tokenOf = ({ workspace }: KeyRecord) => routers[0].shards.of(workspace.workspaceId)?.standing.session?.token;
+    const tokenOf = ({ workspace }: KeyRecord) =>
+      routers[0].shards.of(workspace.workspaceId)?.sessionState.session?.token;
     const [before, beforeOther] = [tokenOf(lost), tokenOf(other)];
     await lose(1);
     await until('calls are put back', () => tokenOf(lost) !== undefined && tokenOf(lost) !== before);

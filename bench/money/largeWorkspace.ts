@@ -40,8 +40,8 @@ export async function measureLargeWorkspace(
   const opened = await openTestRedis();
   const service = await startTestService(ledger, { authUrl: NOWHERE, usageQueryTimeoutMs: 5_000 });
   try {
-    const { standing, redis } = opened;
-    const absorber = createAbsorber({ redis, ledgerUrl: service.internalUrl, internalHeaders, standing });
+    const { sessionState, redis } = opened;
+    const absorber = createAbsorber({ redis, ledgerUrl: service.internalUrl, internalHeaders, sessionState });
     const admit = admitWith(opened);
     const [large, small] = [aKeyRecord(), aKeyRecord()];
     progress('filling the large workspace');
@@ -121,8 +121,8 @@ async function fill(
   }
 }
 
-function admitWith({ redis, standing }: OpenedRedis): (key: KeyRecord) => Promise<string> {
-  const holds = aShardHolds({ redis, standing });
+function admitWith({ redis, sessionState }: OpenedRedis): (key: KeyRecord) => Promise<string> {
+  const holds = aShardHolds({ redis, sessionState });
   return async (key) => {
     const event = aUsageRecorded({ callId: randomUUID(), keyId: key.keyId, workspaceId: key.workspace.workspaceId });
     const request = { callId: event.callId, holdNanoUsd: HOLD, estimatedPromptTokens: 10 };

@@ -66,7 +66,7 @@ const withLate =
   };
 
 /** Put-backs of all calls have other workspaces in front of them: there is no session meanwhile. */
-const withLongPutBacks = withLate('putBack', 1_500, ({ standing }) => standing.session === undefined);
+const withLongPutBacks = withLate('putBack', 1_500, ({ sessionState }) => sessionState.session === undefined);
 
 const withBoth =
   (...changes: NonNullable<Mutation['router']>[]): NonNullable<Mutation['router']> =>
@@ -259,7 +259,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     router: withLate('admit', 2_000),
     source: {
       file: 'libs/holds/src/shardHolds.ts',
-      from: 'if (this.standing.session?.token !== session.token) {',
+      from: 'if (this.sessionState.session?.token !== session.token) {',
       to: 'if (false) {',
     },
   },
@@ -277,7 +277,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     router: withBoth(withLate('absorb', 1_000), withLongPutBacks),
     source: {
       file: 'libs/holds/src/balances/absorb.ts',
-      from: 'if (standing.session?.token !== token || standing.putBacks !== putBacks)',
+      from: 'if (sessionState.session?.token !== token || sessionState.putBacks !== putBacks)',
       to: 'if (false)',
     },
   },
@@ -312,7 +312,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['limits', 'covered'],
     faults: ['redisLosesItsTail', 'redisComesBackEmpty', 'redisIsEmptied'],
     router: (parts) => {
-      Object.defineProperty(parts.standing, 'isOpen', { get: () => parts.standing.session !== undefined });
+      Object.defineProperty(parts.sessionState, 'isOpen', { get: () => parts.sessionState.session !== undefined });
       return parts;
     },
   },

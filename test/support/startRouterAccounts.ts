@@ -61,7 +61,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const { redisUrls, internalHeaders, spoolDir, leaseMs } = options;
   const log = aSilentLogger();
   const shards = openShards({ urls: redisUrls, timeoutMs: TIMEOUT_MS, log });
-  const isOpen = () => shards.all.length > 0 && shards.all.every(({ standing }) => standing.isOpen);
+  const isOpen = () => shards.all.length > 0 && shards.all.every(({ sessionState }) => sessionState.isOpen);
   // Asked for at each request, so that a test can cut a router off.
   const ledger = {
     internalHeaders,
@@ -123,7 +123,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
         span: noSpan,
       };
       const request = { callId: call.callId, key, holdNanoUsd, estimatedPromptTokens: 10 };
-      for (let round = 0; round < 3 && shards.of(workspaceId)?.standing.isOpen; round += 1) {
+      for (let round = 0; round < 3 && shards.of(workspaceId)?.sessionState.isOpen; round += 1) {
         const answer = await holds
           .admit({ ...request, unknownEventJson: toUnknownEventJson(call) })
           .catch(() => undefined);

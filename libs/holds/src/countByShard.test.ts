@@ -71,7 +71,7 @@ it('finds the calls of a shard beside one that nobody serves, and rejects where 
 });
 
 it.each<[string, () => void]>([
-  ['calls are put back', () => one?.standing.notePutBack()],
+  ['calls are put back', () => one?.sessionState.notePutBack()],
   ['its slots have moved', () => void (other && shards.set(first?.workspaceId ?? '', other.shard))],
 ])('is not done with a call of a shard in which %s while another shard is waited for', async (_what, meanwhile) => {
   expect(await askWithOneSlow(() => {})).toEqual([first?.callId, second?.callId]);

@@ -29,7 +29,7 @@ export interface Counting {
 /** Counts each workspace in its shard, and rejects for those that nobody serves. */
 export function countByShard(
   shards: Pick<Shards, 'of'>,
-  options: Omit<AbsorberOptions, 'redis' | 'standing'>,
+  options: Omit<AbsorberOptions, 'redis' | 'sessionState'>,
 ): Counting {
   const byShard = new WeakMap<Shard, Counting>();
   function inShard(shard: Shard): Counting {
@@ -47,11 +47,11 @@ export function countByShard(
   /** Asks one shard. Its answer counts for as long as calls are not put back, there or, where slots have moved, in another shard. */
   async function absorbIn(shard: Shard | undefined, questions: Question[]) {
     if (!shard) throw new Error('no Redis serves these workspaces');
-    const { session, putBacks } = shard.standing;
+    const { session, putBacks } = shard.sessionState;
     const recorded = await inShard(shard).absorber.absorbCalls(questions);
     const isInForce = (): boolean =>
-      shard.standing.session?.token === session?.token &&
-      shard.standing.putBacks === putBacks &&
+      shard.sessionState.session?.token === session?.token &&
+      shard.sessionState.putBacks === putBacks &&
       questions.every(({ workspaceId }) => shards.of(workspaceId) === shard);
     return { ...recorded, isInForce };
   }
@@ -96,15 +96,15 @@ export function countByShard(
   };
 }
 
-function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'standing'>): Counting {
-  const { redis, standing } = shard;
-  const absorber = createAbsorber({ ...options, redis, standing });
+function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'sessionState'>): Counting {
+  const { redis, sessionState } = shard;
+  const absorber = createAbsorber({ ...options, redis, sessionState });
   return {
     absorber,
     raiseGeneration: createRaiseGeneration(redis),
     setBackGeneration: createSetBackGeneration(redis),
     readCounters: createReadCounters(shard),
-    findShortage: createFindShortage(redis, { standing }),
+    findShortage: createFindShortage(redis, { sessionState }),
     findKeySpend: (key) => findKeySpend(shard, absorber, key),
     findUsedRates: (key) => findUsedRates(shard, key),
     findCredit: (workspaceId) => findCredit(shard, absorber, workspaceId),

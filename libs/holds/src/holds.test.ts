@@ -8,8 +8,8 @@ import { aShard } from '../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../test/openTestRedis.ts';
 import { PendingCalls } from './call/pendingCalls.ts';
 import { Holds, type HoldsParts } from './holds.ts';
+import { SessionState } from './redis/sessionState.ts';
 import type { Shard } from './redis/shards.ts';
-import { Standing } from './redis/standing.ts';
 
 // Calls that an owner takes over, where shards come and go. Two whole owners on one Redis are in test/twoOwners.test.ts.
 
@@ -43,7 +43,7 @@ const holdsIn = (of: (workspaceId: string) => Shard | undefined): Holds =>
 
 it('waits for the shard that is lost with its calls alone', async () => {
   const [waiting, beside, other] = [await aHold(opened), await aHold(opened), await aHold(opened)];
-  const lost = aShard(opened.redis, new Standing());
+  const lost = aShard(opened.redis, new SessionState());
   holds = holdsIn((workspaceId) => (workspaceId === waiting.workspaceId ? lost : opened.shard));
   let isBack = false;
   const taking = holds.putBack([waiting, beside]).then(() => {
@@ -52,13 +52,13 @@ it('waits for the shard that is lost with its calls alone', async () => {
   await holds.putBack([other]);
   expect(await opened.callOf(other)).toMatchObject({ owner: OWNER });
   expect(isBack).toBe(false);
-  lost.standing.begin(opened.session, Number.POSITIVE_INFINITY);
+  lost.sessionState.begin(opened.session, Number.POSITIVE_INFINITY);
   await taking;
   for (const hold of [waiting, beside]) expect(await opened.callOf(hold)).toMatchObject({ owner: OWNER });
 });
 
 it('puts a call back where its workspace is served by then', async () => {
-  let serving: Shard | undefined = aShard(opened.redis, new Standing());
+  let serving: Shard | undefined = aShard(opened.redis, new SessionState());
   holds = holdsIn(() => serving);
   const hold = await aHold(opened);
   const taking = holds.putBack([hold]);
@@ -71,11 +71,11 @@ it('puts a call back where its workspace is served by then', async () => {
 
 it('puts a call back once, and none that has ended meanwhile', async () => {
   const [running, ended] = [await aHold(opened), await aHold(opened)];
-  const lost = aShard(opened.redis, new Standing());
+  const lost = aShard(opened.redis, new SessionState());
   holds = holdsIn(() => lost);
   const taking = holds.putBack([running, ended]);
   pending.drop(ended.callId);
-  lost.standing.begin(opened.session, Number.POSITIVE_INFINITY);
+  lost.sessionState.begin(opened.session, Number.POSITIVE_INFINITY);
   await taking;
   expect(await opened.callOf(running)).toMatchObject({ owner: OWNER });
   expect(await opened.callOf(ended)).toMatchObject({ owner: 'router-1' });

@@ -13,8 +13,8 @@ import type { LedgerReports } from './follow/reportToLedger.ts';
 import type { Admission, AdmitRequest } from './gate/admit.ts';
 import type { ExtendRequest, Extension } from './gate/extend.ts';
 import { type CallAddress, LAYOUT } from './redis/redisKeys.ts';
+import type { SessionState } from './redis/sessionState.ts';
 import type { OpenShards, Shard } from './redis/shards.ts';
-import type { Standing } from './redis/standing.ts';
 import { ShardHolds } from './shardHolds.ts';
 import type { Spool } from './spool/spool.ts';
 
@@ -59,7 +59,7 @@ export class Holds {
       const putBack: ShardHolds['putBackAll'] = (session) => holds.putBackAll(session);
       return followRedis({ shard, owner, leaseMs, layout: LAYOUT, reports, putBack, log });
     });
-    this.#recorder = createRecorder({ eventLog, absorber, pending, spool, standingOf: this.standingOf, log });
+    this.#recorder = createRecorder({ eventLog, absorber, pending, spool, sessionStateOf: this.sessionStateOf, log });
     for (const ended of left.calls) this.#recorder.add(ended);
     for (const { id, json } of left.unreadable) this.#recorder.addUnreadable(id, json);
     this.#sweeping = shards.attend((shard) => sweepCalls({ shard, absorber, eventLog, metrics, log, leaseMs }));
@@ -67,7 +67,8 @@ export class Holds {
   }
 
   /** Returns this owner's state at the shard of a workspace; undefined while no server has the shard. */
-  readonly standingOf = (workspaceId: string): Standing | undefined => this.#parts.shards.of(workspaceId)?.standing;
+  readonly sessionStateOf = (workspaceId: string): SessionState | undefined =>
+    this.#parts.shards.of(workspaceId)?.sessionState;
 
   /** Takes the hold, or says which limit it does not fit into. What is taken is put back with all others until the call is settled. */
   async admit(request: AdmitRequest): Promise<Admission> {
@@ -163,7 +164,7 @@ const RESPOOL_MS = 1_000;
 
 interface SettlerOptions {
   /** Returns the holds of the shard that has a workspace by now; undefined where none has. */
-  shardOf: (workspaceId: string) => Pick<ShardHolds, 'standing' | 'settle' | 'restore'> | undefined;
+  shardOf: (workspaceId: string) => Pick<ShardHolds, 'sessionState' | 'settle' | 'restore'> | undefined;
   spool: Pick<Spool, 'append' | 'release'>;
   recorder: Pick<Recorder, 'add'>;
   pending: PendingCalls;
@@ -221,12 +222,12 @@ export class Settler {
     const { callId, workspaceId } = event;
     for (let attempt = 0; pending.hasEnded(callId); attempt += 1) {
       const shard = shardOf(workspaceId);
-      const session = shard?.standing.session;
+      const session = shard?.sessionState.session;
       if (shard && session) {
         try {
           const found = await shard.settle(event, json, maxTokens);
           // Redis has lost the list of calls. The other calls of this owner are missing too, unless they were put back since.
-          if (found === 'unlisted' && shard.standing.session === session) shard.standing.reportMissingCall();
+          if (found === 'unlisted' && shard.sessionState.session === session) shard.sessionState.reportMissingCall();
           if (found !== 'none') return true;
           // Redis dropped the call because its owner seemed dead, or lost it. The next attempt finds the call.
           await shardOf(workspaceId)?.restore(ended);

@@ -8,7 +8,7 @@ import { until } from '@turnpike/test-support/until';
 import { troubleDisk } from '../test/troubleDisk.ts';
 import { type EndedCall, PendingCalls } from './call/pendingCalls.ts';
 import { Settler } from './holds.ts';
-import { Standing } from './redis/standing.ts';
+import { SessionState } from './redis/sessionState.ts';
 import type { Settlement } from './shardHolds.ts';
 import { Spool } from './spool/spool.ts';
 
@@ -22,19 +22,19 @@ interface Found {
 }
 
 /** Ends a call that a settlement finds so, and once it has been put back, finds to have ended. */
-async function settle(found: Settlement, meanwhile: (standing: Standing) => void = () => {}): Promise<Found> {
-  const standing = new Standing();
-  standing.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
+async function settle(found: Settlement, meanwhile: (sessionState: SessionState) => void = () => {}): Promise<Found> {
+  const sessionState = new SessionState();
+  sessionState.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
   let isReported = false;
-  standing.watch(() => {
+  sessionState.watch(() => {
     isReported = true;
   });
   const restored: string[] = [];
   const settled = Promise.withResolvers<void>();
   const shard = {
-    standing,
+    sessionState,
     async settle() {
-      meanwhile(standing);
+      meanwhile(sessionState);
       if (found === 'none' && restored.length === 0) return found;
       settled.resolve();
       return found === 'none' ? 'ended' : found;
@@ -70,7 +70,7 @@ it('puts back alone a call that was dropped while it ran, and settles it', async
 
 it('puts back once for all calls that lost their place in the list: not for one of the session before', async () => {
   const another = { mark: 'mark', token: 'another' };
-  const found = await settle('unlisted', (standing) => standing.begin(another, Number.POSITIVE_INFINITY));
+  const found = await settle('unlisted', (sessionState) => sessionState.begin(another, Number.POSITIVE_INFINITY));
   expect(found.isReported).toBe(false);
 });
 
@@ -78,10 +78,10 @@ it('ends a call whose disk hangs once Redis has its event, and brings the event 
   const dir = await aTemporaryFolder();
   const disk = await troubleDisk(dir);
   const { spool } = await Spool.open({ dir, maxBytes: 1_000_000, log: aSilentLogger(), idOf: () => CALL_ID });
-  const standing = new Standing();
-  standing.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
+  const sessionState = new SessionState();
+  sessionState.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
   const settler = new Settler({
-    shardOf: () => ({ standing, settle: async () => 'held', restore: async () => {} }),
+    shardOf: () => ({ sessionState, settle: async () => 'held', restore: async () => {} }),
     spool,
     recorder: { add: () => {} },
     pending: new PendingCalls(),

@@ -3,23 +3,23 @@ import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
-import { anOpenStanding } from '../test/anOpenStanding.ts';
+import { anOpenSessionState } from '../test/anOpenSessionState.ts';
 import { aShardHolds } from '../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../test/openTestRedis.ts';
 import { PendingCalls } from './call/pendingCalls.ts';
 import type { AdmitRequest } from './gate/admit.ts';
-import type { Standing } from './redis/standing.ts';
+import type { SessionState } from './redis/sessionState.ts';
 import type { ShardHolds, ShardHoldsOptions } from './shardHolds.ts';
 
 let opened: OpenedRedis;
-let standing: Standing;
+let sessionState: SessionState;
 let pending: PendingCalls;
 beforeAll(async () => {
   opened = await openTestRedis();
 });
 afterAll(() => opened.close());
 beforeEach(() => {
-  standing = anOpenStanding(opened.session);
+  sessionState = anOpenSessionState(opened.session);
   pending = new PendingCalls();
 });
 
@@ -36,7 +36,7 @@ function holdsWith(onAnswer: (answer: unknown) => unknown, options: Partial<Shar
       name === 'admit' ? async (...args: unknown[]) => onAnswer(await runHere(...args)) : runHere,
     );
   };
-  return aShardHolds({ redis, standing }, { pending, ...options });
+  return aShardHolds({ redis, sessionState }, { pending, ...options });
 }
 
 async function aRequest(fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<AdmitRequest> {
@@ -48,15 +48,15 @@ const heldFor = async ({ key }: AdmitRequest) => (await opened.walletOf(key.work
 
 it('has each admitted call put back with all others from then on', async () => {
   const request = await aRequest();
-  const admission = await aShardHolds({ redis: opened.redis, standing }, { pending }).admit(request);
+  const admission = await aShardHolds({ redis: opened.redis, sessionState }, { pending }).admit(request);
   expect(admission).toMatchObject({ outcome: 'admitted', hold: { callId: request.callId, holdNanoUsd: 100n } });
   expect([...pending.held]).toEqual([admission.outcome === 'admitted' && admission.hold]);
 });
 
 it.each<[string, () => void]>([
-  ['has lapsed', () => standing.end()],
-  ['is another one by now', () => standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY)],
-  ['has lapsed by the clock, as of a process that was frozen', () => standing.renew(performance.now() - 1)],
+  ['has lapsed', () => sessionState.end()],
+  ['is another one by now', () => sessionState.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY)],
+  ['has lapsed by the clock, as of a process that was frozen', () => sessionState.renew(performance.now() - 1)],
 ])('admits no call whose session %s when the answer comes, and releases its hold', async (_which, change) => {
   const request = await aRequest();
   let wasAdmitted = false;
@@ -73,11 +73,11 @@ it.each<[string, () => void]>([
 
 it('has Redis looked at where it is another one', async () => {
   let looks = 0;
-  standing.watch(() => {
+  sessionState.watch(() => {
     looks += 1;
   });
   expect(await holdsWith(() => ['closed']).admit(await aRequest())).toEqual({ outcome: 'closed' });
-  expect([standing.isOpen, looks]).toEqual([false, 1]);
+  expect([sessionState.isOpen, looks]).toEqual([false, 1]);
 });
 
 it('asks Redis once where a key goes on that is over its limits, and again after 100 ms', async () => {
@@ -109,12 +109,12 @@ describe('when Redis gives no decision in time', () => {
     const request = await aRequest();
     await expect(holdsWith(timeOut).admit(request)).rejects.toThrow('timed out');
     await until('the hold is released', async () => (await heldFor(request)) === 0n);
-    expect([pending.isEmpty, standing.session]).toEqual([true, opened.session]);
+    expect([pending.isEmpty, sessionState.session]).toEqual([true, opened.session]);
   });
 
   it('ends its session where that cannot be released: a sweeper takes no hold of a live one', async () => {
     const holds = holdsWith(timeOut, { release: () => Promise.reject(new Error('Redis is away')) });
     await expect(holds.admit(await aRequest())).rejects.toThrow('timed out');
-    await until('the session is over', () => standing.session === undefined);
+    await until('the session is over', () => sessionState.session === undefined);
   });
 });

@@ -10,8 +10,8 @@ import { type Admission, type AdmitRequest, admitArguments, Refusals, readAdmiss
 import { type ExtendRequest, type Extension, extendArguments, readExtension } from './gate/extend.ts';
 import { type CallAddress, headOf } from './redis/redisKeys.ts';
 import { defineScript, type Script } from './redis/redisScript.ts';
+import type { Session, SessionState } from './redis/sessionState.ts';
 import type { Shard } from './redis/shards.ts';
-import type { Session, Standing } from './redis/standing.ts';
 
 /** A released admission can only still arrive while its command is under way. */
 const RELEASED_MS = 600_000;
@@ -40,7 +40,7 @@ export interface ShardHoldsOptions {
  * methods that ask Redis reject when it does not answer in time.
  */
 export class ShardHolds {
-  readonly standing: Standing;
+  readonly sessionState: SessionState;
   /** Releases that are tried until Redis has taken them. A lost shard keeps those of no other waiting. */
   readonly releases: ReleaseQueue;
   readonly #owner: string;
@@ -53,14 +53,14 @@ export class ShardHolds {
   readonly #settle: Script;
   readonly #release: Script;
 
-  constructor({ redis, standing }: Pick<Shard, 'redis' | 'standing'>, options: ShardHoldsOptions) {
+  constructor({ redis, sessionState }: Pick<Shard, 'redis' | 'sessionState'>, options: ShardHoldsOptions) {
     const { owner, leaseMs, pending, pendingHere, absorber, release, log } = options;
-    this.standing = standing;
-    this.releases = new ReleaseQueue({ release, onGiveUp: () => standing.reportMissingCall(), leaseMs, log });
+    this.sessionState = sessionState;
+    this.releases = new ReleaseQueue({ release, onGiveUp: () => sessionState.reportMissingCall(), leaseMs, log });
     this.#owner = owner;
     this.#pending = pending;
     this.#absorber = absorber;
-    this.#putBack = new PutBack(redis, { owner, standing, pending: pendingHere });
+    this.#putBack = new PutBack(redis, { owner, sessionState, pending: pendingHere });
     this.#admit = defineScript(redis, 'admit');
     this.#extend = defineScript(redis, 'extend');
     this.#settle = defineScript(redis, 'settle');
@@ -78,9 +78,9 @@ export class ShardHolds {
     const { workspaceId } = key.workspace;
     const repeated = this.#refusals.repeat(key);
     if (repeated) return repeated;
-    const { session, isOpen } = this.standing;
+    const { session, isOpen } = this.sessionState;
     if (!session || !isOpen) {
-      this.standing.suspect();
+      this.sessionState.suspect();
       return { outcome: 'closed' };
     }
 
@@ -99,7 +99,7 @@ export class ShardHolds {
 
     switch (admission.outcome) {
       case 'admitted':
-        if (this.standing.session?.token !== session.token) {
+        if (this.sessionState.session?.token !== session.token) {
           void this.releases.release(admission.hold);
           return { outcome: 'closed' };
         }
@@ -109,7 +109,7 @@ export class ShardHolds {
         this.#refusals.add(key, admission, askedAt);
         return admission;
       case 'closed':
-        this.standing.suspect();
+        this.sessionState.suspect();
         return admission;
       default:
         return admission;
@@ -122,7 +122,7 @@ export class ShardHolds {
    * more than this process knows, until the call ends or is put back.
    */
   async extend(hold: Hold, request: ExtendRequest): Promise<Extension> {
-    const { session, isOpen } = this.standing;
+    const { session, isOpen } = this.sessionState;
     if (!session || !isOpen) return { outcome: 'closed' };
     const { workspaceId, keyId, callId } = hold;
     const { keys, args } = headOf(workspaceId, session.mark);
@@ -136,10 +136,10 @@ export class ShardHolds {
       await this.#absorber.load(workspaceId, keyId, monthOf(hold.admittedAtMs), since ?? undefined);
       extension = await ask();
     }
-    if (this.standing.session?.token !== session.token) return { outcome: 'closed' };
+    if (this.sessionState.session?.token !== session.token) return { outcome: 'closed' };
     const { outcome } = extension;
-    if (outcome === 'closed') this.standing.suspect();
-    if (outcome === 'not_held' && this.#pending.isHeld(callId)) this.standing.reportMissingCall();
+    if (outcome === 'closed') this.sessionState.suspect();
+    if (outcome === 'not_held' && this.#pending.isHeld(callId)) this.sessionState.reportMissingCall();
     if (outcome === 'extended' && request.holdNanoUsd > hold.holdNanoUsd) {
       hold.holdNanoUsd = request.holdNanoUsd;
       hold.unknownEventJson = request.unknownEventJson;

@@ -4,8 +4,8 @@ import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { Hold } from '../src/call/pendingCalls.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
-import type { Standing } from '../src/redis/standing.ts';
-import { anOpenStanding } from './anOpenStanding.ts';
+import type { SessionState } from '../src/redis/sessionState.ts';
+import { anOpenSessionState } from './anOpenSessionState.ts';
 import { TAG } from './aShard.ts';
 import { aShardHolds } from './aShardHolds.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
@@ -14,12 +14,12 @@ import type { OpenedRedis } from './openTestRedis.ts';
 export async function aHold(
   opened: OpenedRedis,
   {
-    standing = opened.standing,
+    sessionState = opened.sessionState,
     owner = 'router-1',
     holdNanoUsd = 1_000_000n,
     workspaceId: known,
     keyId: knownKeyId,
-  }: { standing?: Standing; owner?: string; holdNanoUsd?: bigint; workspaceId?: string; keyId?: string } = {},
+  }: { sessionState?: SessionState; owner?: string; holdNanoUsd?: bigint; workspaceId?: string; keyId?: string } = {},
 ): Promise<Hold> {
   const workspaceId = known ?? `ws_${randomUUID()}`;
   const key = aKeyRecord({ workspace: { workspaceId }, ...(knownKeyId !== undefined && { keyId: knownKeyId }) });
@@ -27,7 +27,7 @@ export async function aHold(
   const { keyId } = key;
   // The event as its writer makes it. The sweeper sets the instants.
   const event = anUnchargedUsageRecorded('unknown', { keyId, workspaceId, holdNanoUsd });
-  const admission = await aShardHolds({ redis: opened.redis, standing }, { owner }).admit({
+  const admission = await aShardHolds({ redis: opened.redis, sessionState }, { owner }).admit({
     callId: event.callId,
     key,
     holdNanoUsd,
@@ -44,9 +44,9 @@ export async function aLapsedHold(
   fields: { holdNanoUsd?: bigint; workspaceId?: string } = {},
   token = `lapsed ${randomUUID()}`,
 ): Promise<Hold> {
-  const standing = anOpenStanding({ mark: opened.mark, token });
+  const sessionState = anOpenSessionState({ mark: opened.mark, token });
   await opened.redis.set(redisKeys.session(TAG, token), 'router-1');
-  const hold = await aHold(opened, { standing, ...fields });
+  const hold = await aHold(opened, { sessionState, ...fields });
   await opened.redis.del(redisKeys.session(TAG, token));
   return hold;
 }

@@ -5,7 +5,7 @@ import { ShardHolds, type ShardHoldsOptions } from '../src/shardHolds.ts';
 
 /** The holds of `router-1` in a Redis. A release is given up after the first failure, and nothing is loaded, unless told otherwise. */
 export function aShardHolds(
-  shard: Pick<Shard, 'redis' | 'standing'>,
+  shard: Pick<Shard, 'redis' | 'sessionState'>,
   options: Partial<ShardHoldsOptions> = {},
 ): ShardHolds {
   const pending = options.pending ?? new PendingCalls();

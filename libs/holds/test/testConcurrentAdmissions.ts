@@ -119,7 +119,7 @@ export function testConcurrentAdmissions({ rounds, races }: { rounds: number; ra
   it('two owners that settle one call at once charge it once, 1,000 times', async () => {
     const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
     const other = opened.redis.duplicate();
-    const twin = aShardHolds({ redis: other, standing: opened.standing });
+    const twin = aShardHolds({ redis: other, sessionState: opened.sessionState });
     const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
     await Promise.all(calls.flatMap(({ event, json }) => [holds.settle(event, json), twin.settle(event, json)]));
     other.disconnect();
@@ -129,7 +129,7 @@ export function testConcurrentAdmissions({ rounds, races }: { rounds: number; ra
   it('two owners that settle one call while its final row is absorbed count it once in all, 1,000 times', async () => {
     const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
     const other = opened.redis.duplicate();
-    const twin = aShardHolds({ redis: other, standing: opened.standing });
+    const twin = aShardHolds({ redis: other, sessionState: opened.sessionState });
     const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
     const sequence = 2;
     await Promise.all(

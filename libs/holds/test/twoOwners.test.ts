@@ -18,7 +18,7 @@ import { PutBack } from '../src/follow/putBack.ts';
 import { Holds } from '../src/holds.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
 import { readRedis } from '../src/redis/redisServer.ts';
-import { Standing } from '../src/redis/standing.ts';
+import { SessionState } from '../src/redis/sessionState.ts';
 import { type AnEventLog, anEventLog } from './anEventLog.ts';
 import { aShard, shardsOf, TAG } from './aShard.ts';
 import { aTestLedger, type TestLedger } from './aTestLedger.ts';
@@ -34,7 +34,7 @@ const log = aSilentLogger();
 /** A process of an owner. */
 interface OwnerProcess {
   holds: Holds;
-  standing: Standing;
+  sessionState: SessionState;
   pending: PendingCalls;
   /** Ends as kill -9 does. */
   kill(): Promise<void>;
@@ -83,12 +83,12 @@ async function start(owner: string): Promise<OwnerProcess> {
   folders.set(owner, folder);
   const redis = connectRedis(opened.server.url, { timeoutMs: 3_000, log });
   await until('the connection stands', () => redis.status === 'ready');
-  const standing = new Standing();
+  const sessionState = new SessionState();
   const pending = new PendingCalls();
   const { spool, left } = await recoverSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
-  const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing });
+  const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), sessionState });
   const holds = new Holds({
-    shards: shardsOf(aShard(redis, standing)),
+    shards: shardsOf(aShard(redis, sessionState)),
     owner,
     leaseMs: LEASE_MS,
     pending,
@@ -108,7 +108,7 @@ async function start(owner: string): Promise<OwnerProcess> {
   }
   const process: OwnerProcess = {
     holds,
-    standing,
+    sessionState,
     pending,
     kill() {
       ended ??= end();
@@ -125,7 +125,7 @@ async function markName(): Promise<string> {
   return mark.slice(`${(await readRedis(opened.redis)).redisId}:${TAG}:`.length);
 }
 
-const opens = (process: OwnerProcess) => until('it has a session', () => process.standing.isOpen);
+const opens = (process: OwnerProcess) => until('it has a session', () => process.sessionState.isOpen);
 const walletOf = () => opened.walletOf(key.workspace.workspaceId);
 
 async function admit({ holds }: OwnerProcess, holdNanoUsd: bigint): Promise<Hold> {
@@ -160,8 +160,8 @@ function record(): void {
 }
 
 async function loadBalances(): Promise<void> {
-  const { redis, standing } = opened;
-  await createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing }).load(
+  const { redis, sessionState } = opened;
+  await createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), sessionState }).load(
     key.workspace.workspaceId,
     key.keyId,
   );
@@ -191,7 +191,7 @@ it('keeps a job’s hold, which was raised, over the ends of its processes, besi
     kind: 'held',
     amount: '9000',
     owner: 'jobs',
-    session: jobs.standing.session?.token,
+    session: jobs.sessionState.session?.token,
   });
   expect(await walletOf()).toMatchObject({ held: 9_500n, ended: 0n });
   await expect(admit(streams, 501n)).rejects.toThrow('insufficient');
@@ -199,8 +199,8 @@ it('keeps a job’s hold, which was raised, over the ends of its processes, besi
   await until('the call is settled', async () => (await walletOf()).ended === 400n);
   // Redis forgets the workspace: both owners find out, and put back what they have.
   await opened.redis.del(await opened.redis.keys(`{${key.workspace.workspaceId}}:*`));
-  streams.standing.reportMissingCall();
-  jobs.standing.reportMissingCall();
+  streams.sessionState.reportMissingCall();
+  jobs.sessionState.reportMissingCall();
   await until('all is back', async () => {
     const { held, ended } = await walletOf();
     return held === 9_000n && ended === 400n;
@@ -232,7 +232,7 @@ it('charges a job once, as it ended, that was taken for lost while no process ha
   record();
   await until('nothing is pending', async () => (await opened.pendingOf(key.workspace.workspaceId)).length === 0);
   expect(await walletOf()).toEqual({ left: CREDIT - 700n, held: 0n, ended: 0n });
-  expect(streams.standing.isOpen).toBe(true);
+  expect(streams.sessionState.isOpen).toBe(true);
 });
 
 it('charges a job that was taken for lost while it ran, and lets in others meanwhile', async () => {
@@ -240,7 +240,7 @@ it('charges a job that was taken for lost while it ran, and lets in others meanw
   await opens(jobs);
   await loadBalances();
   const [job, other] = [await admit(jobs, 1_000n), await admit(jobs, 10n)];
-  const { session } = jobs.standing;
+  const { session } = jobs.sessionState;
   const { workspaceId } = key.workspace;
   // The state that a sweeper leaves.
   await opened.redis.del(redisKeys.call(workspaceId, job.callId));
@@ -250,8 +250,8 @@ it('charges a job that was taken for lost while it ran, and lets in others meanw
   await opened.redis.hincrby(redisKeys.months(workspaceId), `${monthOf(job.admittedAtMs)}:held`, -1_000);
   await settle(jobs, job, 700n);
   await until('it is charged', async () => (await walletOf()).ended === 700n);
-  expect(jobs.standing.session).toBe(session);
-  expect(jobs.standing.isOpen).toBe(true);
+  expect(jobs.sessionState.session).toBe(session);
+  expect(jobs.sessionState.isOpen).toBe(true);
   expect(await opened.callOf(other)).toMatchObject({ session: session?.token });
   await until('its event is in the log', () => eventLog.taken.length > 0);
   record();
@@ -266,7 +266,7 @@ it('hands a job from one owner to another, whose it is from then on', async () =
   await loadBalances();
   const job = await admit(first, 1_000n);
   await second.holds.putBack([structuredClone(job)]);
-  expect(await opened.callOf(job)).toMatchObject({ owner: 'second', session: second.standing.session?.token });
+  expect(await opened.callOf(job)).toMatchObject({ owner: 'second', session: second.sessionState.session?.token });
   expect(await walletOf()).toMatchObject({ held: 1_000n });
   await first.kill();
   await settle(second, job, 300n);
@@ -283,7 +283,7 @@ it('gives a hold back whose job was never made, for good', async () => {
   // Listed before it was released, and put back after.
   const redis = opened.redis;
   const listed = { held: [job], ended: [] };
-  const late = new PutBack(redis, { owner: 'jobs', standing: opened.standing, pending: listed });
+  const late = new PutBack(redis, { owner: 'jobs', sessionState: opened.sessionState, pending: listed });
   await late.putAll({ mark: opened.mark, token: randomUUID() });
   expect(await walletOf()).toMatchObject({ held: 10n });
   expect(await opened.pendingOf(key.workspace.workspaceId)).toEqual([other.callId]);

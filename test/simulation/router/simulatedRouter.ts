@@ -7,7 +7,7 @@ import { recoverSpool } from '@turnpike/holds/call/recoverSpool';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createRaiseGeneration, createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { Holds } from '@turnpike/holds/holds';
-import { Standing } from '@turnpike/holds/redis/standing';
+import { SessionState } from '@turnpike/holds/redis/sessionState';
 import type { Spool } from '@turnpike/holds/spool/spool';
 import { aShard, shardsOf } from '@turnpike/holds/test/aShard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
@@ -48,7 +48,7 @@ export interface SimulatedRouterOptions {
 /** The parts of a router that a mutant may change. */
 export interface RouterParts {
   redis: Redis;
-  standing: Standing;
+  sessionState: SessionState;
   pending: PendingCalls;
   spool: Spool;
   eventLog: EventLogProducer;
@@ -72,16 +72,16 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const taken = await recoverSpool({ dir: spoolDir, maxBytes: 1_048_576, metrics: noMetrics, log });
   const parts = options.mutate({
     redis: options.redis,
-    standing: new Standing(),
+    sessionState: new SessionState(),
     pending,
     spool: taken.spool,
     eventLog: createEmbeddedProducer({ url: ledgerUrl, internalHeaders }),
   });
-  const { redis, standing, spool } = parts;
-  const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, standing });
+  const { redis, sessionState, spool } = parts;
+  const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, sessionState });
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { left } = taken;
-  const shards = shardsOf(aShard(redis, standing));
+  const shards = shardsOf(aShard(redis, sessionState));
   const holds = new Holds({ ...parts, shards, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
   const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
   const authenticator: Pick<Authenticator, 'authenticate' | 'forget'> = {
@@ -91,7 +91,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const admission = {
     holds,
     setBackGeneration: createSetBackGeneration(redis),
-    standingOf: () => standing,
+    sessionStateOf: () => sessionState,
     absorber,
     authenticator,
     countPromptTokens: async () => undefined,
@@ -113,12 +113,12 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
       return isDone;
     },
     reload: (workspaceId: string) => absorber.reload(workspaceId),
-    isQuiet: () => world.lookAs(self, () => standing.isOpen) && pending.isEmpty && spool.isEmpty,
+    isQuiet: () => world.lookAs(self, () => sessionState.isOpen) && pending.isEmpty && spool.isEmpty,
     isEmpty: () => pending.isEmpty && spool.isEmpty,
-    session: () => world.lookAs(self, () => standing.session?.token),
+    session: () => world.lookAs(self, () => sessionState.session?.token),
     /** Says what keeps it from being quiet, for the trace. */
     describe: () =>
-      `${world.lookAs(self, () => standing.session) ? 'with' : 'without'} a session, ${world.lookAs(self, () => standing.isOpen) ? 'open' : 'closed'}, ${pending.size} pending, spool ${spool.isEmpty ? 'empty' : 'not empty'}`,
+      `${world.lookAs(self, () => sessionState.session) ? 'with' : 'without'} a session, ${world.lookAs(self, () => sessionState.isOpen) ? 'open' : 'closed'}, ${pending.size} pending, spool ${spool.isEmpty ? 'empty' : 'not empty'}`,
     /** Admits a call with the most it could cost, as `createInference` does; undefined where it is refused. */
     async admit(callId: string, key: KeyRecord, outputTokens: number): Promise<LetIn | undefined> {
       if (spool.isFull) return undefined;

@@ -12,7 +12,7 @@ import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { Standing } from '../redis/standing.ts';
+import { SessionState } from '../redis/sessionState.ts';
 import { type Absorber, createAbsorber } from './absorb.ts';
 
 const HOLD = 1_000n;
@@ -21,7 +21,7 @@ const MONTH = new Date().toISOString().slice(0, 7);
 
 let opened: OpenedRedis;
 let ledger: TestLedger;
-let standing: Standing;
+let sessionState: SessionState;
 let absorber: Absorber;
 beforeAll(async () => {
   opened = await openTestRedis();
@@ -29,11 +29,11 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 beforeEach(async () => {
   ledger = await aTestLedger();
-  standing = new Standing();
-  standing.begin(opened.session, Number.POSITIVE_INFINITY);
-  standing.open();
+  sessionState = new SessionState();
+  sessionState.begin(opened.session, Number.POSITIVE_INFINITY);
+  sessionState.open();
   // Long: the ledger here answers, though a busy machine may take its time.
-  const options = { internalHeaders: () => ({}), timeoutMs: 20_000, standing };
+  const options = { internalHeaders: () => ({}), timeoutMs: 20_000, sessionState };
   absorber = createAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
 });
 afterEach(() => ledger.close());
@@ -77,7 +77,13 @@ function holdAnswers(): () => void {
 
 it('waits longer for what is asked about recorded calls than a call waits for balances', async () => {
   const { redis } = opened;
-  const hasty = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), timeoutMs: 50, standing });
+  const hasty = createAbsorber({
+    redis,
+    ledgerUrl: ledger.url,
+    internalHeaders: () => ({}),
+    timeoutMs: 50,
+    sessionState,
+  });
   const call = await aHeldCall();
   await settle(call);
   record(call);
@@ -323,7 +329,7 @@ describe('a pending call that is recorded', () => {
       await absorber.load(call.workspaceId, call.keyId, '', 'month');
       await settle(call);
       recordInPeriod(call);
-      const options = { internalHeaders: () => ({}), timeoutMs: 20_000, standing };
+      const options = { internalHeaders: () => ({}), timeoutMs: 20_000, sessionState };
       const other = createAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
       const letGo = holdAnswers();
       const asking = askAsRouter(other, call);
@@ -444,7 +450,7 @@ it('counts the calls of a wallet that was evicted alone again, before it is load
 
 describe('an owner', () => {
   it('brings nothing without a session', async () => {
-    standing.end();
+    sessionState.end();
     await expect(absorber.load(aWorkspaceId())).rejects.toThrow('no session');
     expect(ledger.asked).toEqual([]);
   });
@@ -456,7 +462,7 @@ describe('an owner', () => {
     const call = await aHeldCall();
     record(call);
     let looks = 0;
-    standing.watch(() => {
+    sessionState.watch(() => {
       looks += 1;
     });
     const deliver = holdAnswers();
@@ -467,7 +473,7 @@ describe('an owner', () => {
     await expect(asked).rejects.toThrow('not the one of this session');
     await opened.redis.set(redisKeys.mark(TAG), opened.mark);
     expect(await opened.walletOf(call.workspaceId)).toMatchObject({ held: HOLD });
-    expect(standing.isOpen).toBe(false);
+    expect(sessionState.isOpen).toBe(false);
     expect(looks).toBe(1);
   });
 
@@ -478,7 +484,7 @@ describe('an owner', () => {
     const event = aUsageRecorded({ ...call, chargeNanoUsd: CHARGE, holdNanoUsd: HOLD });
     const pending = new PendingCalls();
     pending.end({ event, json: toUsageRecordedJson(event) });
-    const holds = aShardHolds({ redis: opened.redis, standing }, { pending });
+    const holds = aShardHolds({ redis: opened.redis, sessionState }, { pending });
     const letGo = holdAnswers();
     const asked = askAbout(call);
     await until('the ledger is asked', () => ledger.asked.length > 0);
@@ -495,8 +501,8 @@ describe('an owner', () => {
     const deliver = holdAnswers();
     const asked = askAbout(call);
     await until('the ledger has made its answer', () => ledger.asked.length === 1);
-    standing.end();
-    standing.begin({ mark: opened.mark, token: randomUUID() }, Number.POSITIVE_INFINITY);
+    sessionState.end();
+    sessionState.begin({ mark: opened.mark, token: randomUUID() }, Number.POSITIVE_INFINITY);
     deliver();
     await expect(asked).rejects.toThrow('put back');
   });

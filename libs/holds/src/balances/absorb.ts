@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { headOf } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { readRedisTime } from '../redis/redisServer.ts';
-import type { Session, Standing } from '../redis/standing.ts';
+import type { Session, SessionState } from '../redis/sessionState.ts';
 
 /** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */
 const REFRESH_INTERVAL_MS = 500;
@@ -71,7 +71,7 @@ export interface AbsorberOptions {
   internalHeaders: InternalHeaders;
   /** Longest wait for balances. */
   timeoutMs?: number;
-  standing: Pick<Standing, 'session' | 'suspect' | 'putBacks'>;
+  sessionState: Pick<SessionState, 'session' | 'suspect' | 'putBacks'>;
 }
 
 /** The last part has the id of each key whose period the answer lacks, and the first day of that period. */
@@ -85,7 +85,7 @@ export function createAbsorber({
   redis,
   ledgerUrl,
   internalHeaders,
-  standing,
+  sessionState,
   timeoutMs = 1_000,
 }: AbsorberOptions): Absorber {
   const absorb = defineScript(redis, 'absorb');
@@ -96,7 +96,7 @@ export function createAbsorber({
   const sinceByKey = new Map<string, string>();
 
   function getSession(): Session {
-    const { session } = standing;
+    const { session } = sessionState;
     if (!session) throw new Error('this owner has no session with Redis');
     return session;
   }
@@ -153,7 +153,7 @@ export function createAbsorber({
     ]);
     const [outcome, hasChanged, lacking] = answerSchema.parse(answer);
     if (outcome === 'closed') {
-      standing.suspect();
+      sessionState.suspect();
       throw new Error('Redis is not the one of this session any more');
     }
     for (let at = 0; at < lacking.length; at += 2) {
@@ -233,7 +233,7 @@ export function createAbsorber({
     },
     async absorbCalls(questions) {
       const { token } = getSession();
-      const { putBacks } = standing;
+      const { putBacks } = sessionState;
       const [final, unknown, deadLetters] = [new Set<string>(), new Set<string>(), new Set<string>()];
       for (let start = 0; start < questions.length; start += WORKSPACES_A_QUESTION)
         for (const sums of await absorbSome(questions.slice(start, start + WORKSPACES_A_QUESTION))) {
@@ -242,7 +242,7 @@ export function createAbsorber({
           for (const callId of sums.dead_letters) deadLetters.add(callId);
         }
       // They may be under way to Redis again with what is put back, and nobody would ask about them any more.
-      if (standing.session?.token !== token || standing.putBacks !== putBacks)
+      if (sessionState.session?.token !== token || sessionState.putBacks !== putBacks)
         throw new Error('calls were put back while they were asked about');
       return { final, unknown, deadLetters };
     },

@@ -211,7 +211,7 @@ describe('a wallet that was evicted alone', () => {
 
 it('sends what calls were charged before their clients can be told of their end: the disk may be lost with the process', async () => {
   const redis = connectRedis(opened.server.url, { timeoutMs: 10_000 });
-  const connected = aShardHolds({ redis, standing: opened.standing });
+  const connected = aShardHolds({ redis, sessionState: opened.sessionState });
   const written = Promise.withResolvers<void>();
   const settler = new Settler({
     shardOf: () => connected,

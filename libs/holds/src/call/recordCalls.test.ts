@@ -18,7 +18,7 @@ let asked: Question[][];
 let isLedgerAway: boolean;
 /** Workspace that Redis refuses to absorb, because its keys are being moved to another server. */
 let refusedWorkspace: string | undefined;
-let standing: { session: { mark: string; token: string } | undefined };
+let sessionState: { session: { mark: string; token: string } | undefined };
 /** Calls that the ledger has an `unknown` row of. */
 let unknown: string[];
 /** Calls that lie in the ledger as dead letters. */
@@ -36,7 +36,7 @@ beforeEach(() => {
   asked = [];
   isLedgerAway = false;
   refusedWorkspace = undefined;
-  standing = { session: { mark: 'mark', token: 'token' } };
+  sessionState = { session: { mark: 'mark', token: 'token' } };
   recorder = createRecorder({
     eventLog,
     absorber: {
@@ -52,7 +52,7 @@ beforeEach(() => {
     },
     pending,
     spool: { release: (id) => void released.push(id), setAside: (id) => void setAside.push(id) },
-    standingOf: () => standing,
+    sessionStateOf: () => sessionState,
     log: aSilentLogger(),
   });
 });
@@ -139,14 +139,14 @@ it('loses nothing and changes no order while the log is down', async () => {
 });
 
 it('asks nothing without a session, and goes on with the next', async () => {
-  const { session } = standing;
-  standing.session = undefined;
+  const { session } = sessionState;
+  sessionState.session = undefined;
   const [call] = endSome(1);
   absorbed.add(call?.event.callId ?? '');
   await isSent(1);
   await new Promise((resolve) => setTimeout(resolve, 600));
   expect(asked).toEqual([]);
-  standing.session = session;
+  sessionState.session = session;
   await until('it is let go of', () => released.length === 1);
 });
 

@@ -51,7 +51,7 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   await opened.credit(workspaceId, 10n ** 12n);
   const address = { callId: randomUUID(), keyId: key.keyId, workspaceId };
   // The queue of this test alone repeats releases of these holds.
-  const holds = aShardHolds({ redis, standing: opened.standing }, { release: async () => {} });
+  const holds = aShardHolds({ redis, sessionState: opened.sessionState }, { release: async () => {} });
   const queue = aQueue((call) => holds.release(call), LEASE_MS);
 
   await proxy.become({ holdReplies: true });

@@ -45,7 +45,7 @@ afterEach(async () => {
 });
 
 function sweep(redis: Redis = opened.redis): void {
-  const { standing } = opened;
+  const { sessionState } = opened;
   // One list for each sweeper: a round of the last one may still be on its way.
   const heard: string[] = [];
   alerts = heard;
@@ -59,13 +59,13 @@ function sweep(redis: Redis = opened.redis): void {
           swept += 1;
         },
       },
-      shard: { redis, standing, tag: TAG },
+      shard: { redis, sessionState, tag: TAG },
       absorber: createAbsorber({
         redis: opened.redis,
         ledgerUrl: ledger.url,
         internalHeaders,
         timeoutMs: 20_000,
-        standing,
+        sessionState,
       }),
       eventLog,
       log: aSilentLogger(),
@@ -270,11 +270,11 @@ it('does not sweep while another owner does', async () => {
 it('does not sweep while calls of owners are still put back', async () => {
   const call = await aLostCall();
   const later = await aLostCall();
-  opened.standing.close();
+  opened.sessionState.close();
   sweep();
   await new Promise((resolve) => setTimeout(resolve, 5 * LEASE_MS));
   expect(eventLog.taken).toEqual([]);
-  opened.standing.open();
+  opened.sessionState.open();
   await isSent(call);
   await isSent(later);
 });

@@ -32,14 +32,14 @@ const SOON_MS = 1_000;
  * replaces. One owner at a time sweeps a shard.
  */
 export function sweepCalls({
-  shard: { redis, standing, tag },
+  shard: { redis, sessionState, tag },
   absorber,
   eventLog,
   metrics,
   log,
   leaseMs,
 }: {
-  shard: Pick<Shard, 'redis' | 'standing' | 'tag'>;
+  shard: Pick<Shard, 'redis' | 'sessionState' | 'tag'>;
   absorber: Pick<Absorber, 'absorbCalls'>;
   eventLog: EventLogProducer;
   metrics: Pick<InferenceMetrics, 'holdSwept' | 'alerted'>;
@@ -58,7 +58,7 @@ export function sweepCalls({
   let hasSent = false;
 
   async function isMyTurn(): Promise<boolean> {
-    if (!standing.isOpen) return false;
+    if (!sessionState.isOpen) return false;
     if ((await claim([redisKeys.sweeper(tag)], [self, leaseMs])) === 1) return true;
     if ((await redis.get(redisKeys.sweeper(tag))) !== self) return false;
     await redis.pexpire(redisKeys.sweeper(tag), leaseMs);

@@ -9,7 +9,7 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { LAYOUT, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { readRedis, readRedisTime } from '../redis/redisServer.ts';
-import { type Session, Standing } from '../redis/standing.ts';
+import { type Session, SessionState } from '../redis/sessionState.ts';
 import { followRedis } from './followRedis.ts';
 import type { OwnerReport, RedisNews } from './reportToLedger.ts';
 
@@ -17,7 +17,7 @@ import type { OwnerReport, RedisNews } from './reportToLedger.ts';
 
 let opened: OpenedRedis;
 let redis: ReturnType<typeof connectRedis>;
-let standing: Standing;
+let sessionState: SessionState;
 let news: RedisNews;
 let isLedgerAway: boolean;
 /** Marks that were given to this owner to put. */
@@ -51,7 +51,7 @@ beforeEach(async () => {
   isLedgerAway = false;
   given = new Set();
   onPutBack = async () => {};
-  standing = new Standing();
+  sessionState = new SessionState();
   const redisId = (await readRedis(opened.redis)).redisId;
   news = { redisId, mark: randomUUID(), isToBeSet: true, isOpen: false, isStranger: false, waitsFor: [] };
 });
@@ -61,10 +61,10 @@ afterEach(async () => {
 });
 
 function follow(options: { leaseMs?: number; layout?: number } = {}): void {
-  follower = aFollower(standing, options);
+  follower = aFollower(sessionState, options);
 }
 
-function aFollower(its: Standing, { leaseMs = 60_000, layout = LAYOUT }: { leaseMs?: number; layout?: number }) {
+function aFollower(its: SessionState, { leaseMs = 60_000, layout = LAYOUT }: { leaseMs?: number; layout?: number }) {
   return followRedis({
     shard: aShard(redis, its),
     owner: 'router-1',
@@ -90,12 +90,12 @@ function aFollower(its: Standing, { leaseMs = 60_000, layout = LAYOUT }: { lease
 const markInRedis = () => opened.redis.get(redisKeys.mark(TAG));
 const markOf = ({ redisId, mark }: RedisNews) => `${redisId}:${TAG}:${mark}`;
 const isSaidToBeBack = () =>
-  until('it says that it has put back', () => reports.at(-1)?.putBackMark === news.mark && standing.session);
+  until('it says that it has put back', () => reports.at(-1)?.putBackMark === news.mark && sessionState.session);
 async function opens(): Promise<Session> {
   await isSaidToBeBack();
   news = { ...news, isOpen: true };
-  await until('calls are admitted', () => standing.isOpen);
-  return standing.session as Session;
+  await until('calls are admitted', () => sessionState.isOpen);
+  return sessionState.session as Session;
 }
 /** The ledger gives the Redis a new mark, as it does where one is missing. */
 const renewMark = (): void => {
@@ -107,7 +107,7 @@ const isSaidToBeMissing = (mark: string | null) =>
 it('marks a Redis that the ledger has named, puts its calls back there, and admits once the ledger opens it', async () => {
   follow();
   const { token } = (await isSaidToBeBack()) as Session;
-  expect(standing.isOpen).toBe(false);
+  expect(sessionState.isOpen).toBe(false);
   expect(await markInRedis()).toBe(markOf(news));
   expect(sessions).toEqual([{ mark: markOf(news), token }]);
   expect(await opened.redis.get(redisKeys.session(TAG, token))).toBe('router-1');
@@ -120,12 +120,12 @@ it('admits no call while Redis is full, says so, keeps its session, and admits a
   follow();
   const session = await opens();
   await opened.redis.config('SET', 'maxmemory', '1');
-  await until('no call is admitted', () => !standing.isOpen);
-  expect(standing.lack).toBe('Redis is full: it has reached its maxmemory');
-  expect(standing.memoryShare).toBeGreaterThan(1);
+  await until('no call is admitted', () => !sessionState.isOpen);
+  expect(sessionState.lack).toBe('Redis is full: it has reached its maxmemory');
+  expect(sessionState.memoryShare).toBeGreaterThan(1);
   await opened.redis.config('SET', 'maxmemory', '0');
-  await until('calls are admitted', () => standing.isOpen);
-  expect(standing.session).toBe(session);
+  await until('calls are admitted', () => sessionState.isOpen);
+  expect(sessionState.session).toBe(session);
 });
 
 it('begins a session with a Redis that is full', async () => {
@@ -133,7 +133,7 @@ it('begins a session with a Redis that is full', async () => {
   try {
     follow();
     await isSaidToBeBack();
-    expect(standing.isOpen).toBe(false);
+    expect(sessionState.isOpen).toBe(false);
   } finally {
     await opened.redis.config('SET', 'maxmemory', '0');
   }
@@ -149,7 +149,7 @@ it('has its session before it puts anything back under it, and says nothing of i
   follow();
   await until('it puts back', () => sessions.length === 1 && reports.length > 3);
   expect(wasLive).toBe(1);
-  expect(standing.session).toBeUndefined();
+  expect(sessionState.session).toBeUndefined();
   expect(reports.every(({ putBackMark }) => putBackMark === null)).toBe(true);
   resolve();
   await isSaidToBeBack();
@@ -170,8 +170,8 @@ it('closes when the ledger does, and goes on settling in its session meanwhile',
   follow();
   const session = await opens();
   news = { ...news, isOpen: false };
-  await until('nothing is admitted', () => !standing.isOpen);
-  expect(standing.session).toEqual(session);
+  await until('nothing is admitted', () => !sessionState.isOpen);
+  expect(sessionState.session).toEqual(session);
 });
 
 it('says what keeps calls out while it does, and logs each reason once, however often it looks', async () => {
@@ -179,20 +179,20 @@ it('says what keeps calls out while it does, and logs each reason once, however 
   follow();
   const looks = (count: number) => until('it looks', () => reports.length >= count);
   await looks(3);
-  expect(standing.lack).toBe('the ledger does not say whether the gate is open');
+  expect(sessionState.lack).toBe('the ledger does not say whether the gate is open');
   isLedgerAway = false;
   news = { ...news, waitsFor: ['router-2', 'router-3'] };
   await isSaidToBeBack();
   await looks(reports.length + 3);
-  expect(standing.lack).toBe('others have not put their calls back: router-2, router-3');
+  expect(sessionState.lack).toBe('others have not put their calls back: router-2, router-3');
   news = { ...news, waitsFor: ['router-3'] };
   await looks(reports.length + 3);
-  expect(standing.lack).toBe('others have not put their calls back: router-3');
+  expect(sessionState.lack).toBe('others have not put their calls back: router-3');
   await opens();
   opened.server.freeze();
-  await until('it is noticed', () => standing.lack === 'no Redis answers as a primary');
+  await until('it is noticed', () => sessionState.lack === 'no Redis answers as a primary');
   opened.server.thaw();
-  await until('calls are admitted again', () => standing.isOpen);
+  await until('calls are admitted again', () => sessionState.isOpen);
   const lines = logged.map(([, message]) => message);
   const told = lines.filter((message) => message === 'no call is admitted' || message === 'calls are admitted');
   expect(told.slice(0, 5)).toEqual([
@@ -214,19 +214,19 @@ describe('a session', () => {
       await until('some of it is over', async () => (await lives(token)) < 3_300);
       await until('it is renewed', async () => (await lives(token)) > 3_500);
     }
-    expect(standing.session?.token).toBe(token);
+    expect(sessionState.session?.token).toBe(token);
   });
 
   it('is never renewed once it has lapsed: calls are put back under another one', async () => {
     follow({ leaseMs: 1_000 });
     const { token } = await opens();
     opened.server.freeze();
-    await until('it is over for this owner', () => standing.session === undefined);
-    expect(standing.isOpen).toBe(false);
+    await until('it is over for this owner', () => sessionState.session === undefined);
+    expect(sessionState.isOpen).toBe(false);
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     opened.server.thaw();
-    await until('calls are admitted again', () => standing.isOpen);
-    expect(standing.session?.token).not.toBe(token);
+    await until('calls are admitted again', () => sessionState.isOpen);
+    expect(sessionState.session?.token).not.toBe(token);
     expect(await lives(token)).toBe(-2);
     expect(sessions.length).toBeGreaterThan(1);
     // Nothing was lost by that, as far as it knows.
@@ -241,7 +241,7 @@ describe('a session', () => {
     const askedAt = performance.now();
     // Redis has it until then, or longer by what the answer took.
     const now = jest.spyOn(performance, 'now').mockReturnValue(askedAt + (await lives(token)));
-    const { session } = standing;
+    const { session } = sessionState;
     now.mockRestore();
     expect(session).toBeUndefined();
     expect(await opened.redis.exists(redisKeys.session(TAG, token))).toBe(1);
@@ -252,16 +252,16 @@ describe('a session', () => {
     const { token } = await opens();
     await follower.close();
     expect(await lives(token)).toBe(-2);
-    expect([standing.session, standing.isOpen]).toEqual([undefined, false]);
+    expect([sessionState.session, sessionState.isOpen]).toEqual([undefined, false]);
   });
 
   it('is another one after a call was missing that must be pending', async () => {
     follow();
     const { token } = await opens();
-    standing.reportMissingCall();
-    expect(standing.isOpen).toBe(false);
-    await until('calls are admitted again', () => standing.isOpen);
-    expect(standing.session?.token).not.toBe(token);
+    sessionState.reportMissingCall();
+    expect(sessionState.isOpen).toBe(false);
+    await until('calls are admitted again', () => sessionState.isOpen);
+    expect(sessionState.session?.token).not.toBe(token);
     expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
   });
 });
@@ -270,9 +270,12 @@ it('takes a session that goes early for no sign of an emptied Redis, as where it
   follow();
   const { token } = await opens();
   await opened.redis.del(redisKeys.session(TAG, token));
-  standing.suspect();
-  await until('it has another session', () => standing.session !== undefined && standing.session.token !== token);
-  await until('calls are admitted again', () => standing.isOpen);
+  sessionState.suspect();
+  await until(
+    'it has another session',
+    () => sessionState.session !== undefined && sessionState.session.token !== token,
+  );
+  await until('calls are admitted again', () => sessionState.isOpen);
   expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
 });
 
@@ -282,9 +285,9 @@ describe('a Redis that was emptied', () => {
     await opens();
     const { mark: former } = news;
     await opened.redis.flushall();
-    standing.suspect();
+    sessionState.suspect();
     await isSaidToBeMissing(former);
-    expect(standing.isOpen).toBe(false);
+    expect(sessionState.isOpen).toBe(false);
     expect(await markInRedis()).toBeNull();
     renewMark();
     await opens();
@@ -306,7 +309,7 @@ describe('a Redis that was emptied', () => {
     const { mark } = await opens();
     await opened.redis.flushall();
     await opened.redis.set(redisKeys.mark(TAG), mark);
-    standing.suspect();
+    sessionState.suspect();
     await isSaidToBeMissing(news.mark);
     expect(reports.at(-1)?.putBackMark).toBeNull();
   });
@@ -390,7 +393,7 @@ describe('a mark', () => {
     await opened.redis.replicaof('NO', 'ONE');
     const redisId = (await readRedis(opened.redis)).redisId;
     expect(redisId).not.toBe(news.redisId);
-    await until('nothing is admitted', () => !standing.isOpen);
+    await until('nothing is admitted', () => !sessionState.isOpen);
     news = { ...news, redisId, mark: randomUUID(), isOpen: false };
     await opens();
     expect(sessions.at(-1)?.mark).toBe(markOf(news));
@@ -414,14 +417,14 @@ describe('two releases of different layouts on one Redis', () => {
     const { token } = await opens();
     expect(await inRedis()).toBe(String(first));
     const keys = (await opened.redis.keys('*')).toSorted();
-    const late = new Standing();
+    const late = new SessionState();
     const lateFollower = aFollower(late, { layout: second });
     await until('it says what it lacks', () => late.lack === lackOf(first, second));
     const reported = reports.length;
     await until('the first has looked again', () => reports.length > reported + 1);
     expect([late.isOpen, late.session, sessions.length, alerts().length]).toEqual([false, undefined, 1, 1]);
     expect((await opened.redis.keys('*')).toSorted()).toEqual(keys);
-    expect([standing.isOpen, standing.session?.token]).toEqual([true, token]);
+    expect([sessionState.isOpen, sessionState.session?.token]).toEqual([true, token]);
     await lateFollower.close();
   });
 
@@ -431,8 +434,8 @@ describe('two releases of different layouts on one Redis', () => {
     await opened.redis.flushall();
     renewMark();
     await opened.redis.mset(redisKeys.mark(TAG), markOf(news), redisKeys.layout(TAG), NEXT);
-    await until('it says what it lacks', () => standing.lack === lackOf(NEXT, LAYOUT));
-    expect([standing.session, sessions.length]).toEqual([undefined, 1]);
+    await until('it says what it lacks', () => sessionState.lack === lackOf(NEXT, LAYOUT));
+    expect([sessionState.session, sessions.length]).toEqual([undefined, 1]);
   });
 
   it.each([
@@ -442,8 +445,8 @@ describe('two releases of different layouts on one Redis', () => {
     await opened.redis.set(redisKeys.mark(TAG), markOf(news));
     news = { ...news, isOpen: true };
     follow({ layout });
-    await until('it has looked', () => standing.isOpen || standing.lack === lackOf(LAYOUT, layout));
-    expect([standing.isOpen, await inRedis()]).toEqual([isOpen, null]);
+    await until('it has looked', () => sessionState.isOpen || sessionState.lack === lackOf(LAYOUT, layout));
+    expect([sessionState.isOpen, await inRedis()]).toEqual([isOpen, null]);
   });
 });
 
@@ -452,7 +455,7 @@ describe('a stranger', () => {
     news = { ...news, isStranger: true };
     follow();
     await until('it has asked a few times', () => reports.length > 5);
-    expect([standing.isOpen, standing.session]).toEqual([false, undefined]);
+    expect([sessionState.isOpen, sessionState.session]).toEqual([false, undefined]);
     expect(sessions).toEqual([]);
     expect(await opened.redis.keys('*')).toEqual([]);
     expect(logged.filter(([, message]) => message.startsWith('ALERT'))).toHaveLength(1);
@@ -466,7 +469,7 @@ describe('a stranger', () => {
     await opens();
     news = { ...news, isStranger: true, isOpen: false };
     await until('it says so again', () => logged.filter(([, message]) => message.startsWith('ALERT')).length === 2);
-    expect(standing.isOpen).toBe(false);
+    expect(sessionState.isOpen).toBe(false);
   });
 });
 
@@ -478,16 +481,16 @@ describe('while the ledger is away', () => {
     const count = reports.length;
     // A lease and a half.
     await until('it has asked in vain', () => reports.length > count + 5);
-    expect([standing.isOpen, standing.session?.token]).toEqual([true, token]);
+    expect([sessionState.isOpen, sessionState.session?.token]).toEqual([true, token]);
   });
 
   it('admits again into that one after its session has lapsed, under another', async () => {
     follow();
     const { token } = await opens();
     isLedgerAway = true;
-    standing.reportMissingCall();
-    await until('calls are admitted again', () => standing.isOpen);
-    expect(standing.session?.token).not.toBe(token);
+    sessionState.reportMissingCall();
+    await until('calls are admitted again', () => sessionState.isOpen);
+    expect(sessionState.session?.token).not.toBe(token);
   });
 
   it('admits nothing into one that it had not, nor into that one once it was emptied', async () => {
@@ -496,14 +499,14 @@ describe('while the ledger is away', () => {
     isLedgerAway = true;
     const count = reports.length;
     await until('it has asked in vain', () => reports.length > count + 3);
-    expect(standing.isOpen).toBe(false);
+    expect(sessionState.isOpen).toBe(false);
     isLedgerAway = false;
     await opens();
     isLedgerAway = true;
     await opened.redis.flushall();
-    standing.suspect();
+    sessionState.suspect();
     await isSaidToBeMissing(news.mark);
-    expect(standing.isOpen).toBe(false);
+    expect(sessionState.isOpen).toBe(false);
     expect(await markInRedis()).toBeNull();
   });
 });

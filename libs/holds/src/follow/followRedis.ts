@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { readRedis, readRedisTime } from '../redis/redisServer.ts';
+import type { Session } from '../redis/sessionState.ts';
 import type { Shard } from '../redis/shards.ts';
-import type { Session } from '../redis/standing.ts';
 import type { LedgerReports, RedisNews } from './reportToLedger.ts';
 
 /** How often an owner looks while all is well, and while it waits for others. */
@@ -64,7 +64,7 @@ export interface FollowRedisOptions {
  * (`docs/redis-lost.md`).
  */
 export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, log }: FollowRedisOptions) {
-  const { redis, standing, tag } = shard;
+  const { redis, sessionState, tag } = shard;
   const setMark = defineScript(redis, 'setMark');
   const claim = defineScript(redis, 'claim');
   /** The ledger's last report. */
@@ -92,7 +92,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
     const isConnected = redis.status === 'ready' || redis.status === 'connect';
     const found = await readRedis(redis).catch(() => null);
     const redisId = found?.redisId ?? null;
-    standing.memoryShare = found?.memoryShare ?? 0;
+    sessionState.memoryShare = found?.memoryShare ?? 0;
     if (redisId !== null || !isConnected) unansweredSince = undefined;
     else unansweredSince ??= performance.now();
     if (unansweredSince !== undefined && performance.now() - unansweredSince >= REPLACE_MS) {
@@ -105,13 +105,13 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
 
   /** A session that has lapsed is not renewed: others may have given its calls up. */
   async function renew(): Promise<void> {
-    const { session } = standing;
-    if (!session) return standing.end();
+    const { session } = sessionState;
+    if (!session) return sessionState.end();
     const askedAt = performance.now();
     const isAlive = await redis.pexpire(redisKeys.session(tag, session.token), leaseMs).catch(() => undefined);
-    if (isAlive === 1) standing.renew(askedAt + leaseMs - LEASE_MARGIN_MS);
-    if (isAlive !== 0 || standing.session !== session) return;
-    standing.end();
+    if (isAlive === 1) sessionState.renew(askedAt + leaseMs - LEASE_MARGIN_MS);
+    if (isAlive !== 0 || sessionState.session !== session) return;
+    sessionState.end();
     // Redis' clock was set forward, or this host stood still: all that was counted is there.
     const latest = await redis.get(redisKeys.latestSession(tag, owner)).catch(() => null);
     if (latest !== session.token) emptied = session.mark;
@@ -121,7 +121,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
   async function beginSession(mark: string): Promise<void> {
     isPuttingBack = true;
     // Calls admitted from here on are not in the list.
-    standing.end();
+    sessionState.end();
     const session = { mark, token: randomUUID() };
     const askedAt = performance.now();
     try {
@@ -130,7 +130,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
       await claim([redisKeys.session(tag, session.token)], [owner, leaseMs]);
       await putBack(session);
       if (isClosed) return;
-      standing.begin(session, askedAt + leaseMs - LEASE_MARGIN_MS);
+      sessionState.begin(session, askedAt + leaseMs - LEASE_MARGIN_MS);
       await renew();
     } catch (error) {
       log.warn({ err: error }, 'calls are not put back into Redis yet');
@@ -158,7 +158,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
 
   async function report(redisId: string | null, found: string | null): Promise<RedisNews | undefined> {
     const known = markOf(news);
-    const mark = standing.session?.mark;
+    const mark = sessionState.session?.mark;
     const isHere = redisId !== null && known?.startsWith(`${redisId}:`);
     const hasGone =
       emptied === known || (found !== known && (news?.isOpen || mark === known || hasWaited(known, found)));
@@ -178,11 +178,11 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
 
   /** One line for each thing that comes to keep calls out, however often it is looked at. */
   function closeFor(lack: Lack, details: string[] = []): void {
-    standing.close();
-    standing.lack = details.length > 0 ? `${LACKS[lack]}: ${details.join(', ')}` : LACKS[lack];
+    sessionState.close();
+    sessionState.lack = details.length > 0 ? `${LACKS[lack]}: ${details.join(', ')}` : LACKS[lack];
     if (lack !== told)
       log[ALERTS[lack] ? 'error' : 'warn'](
-        { shard: shard.name, lack: standing.lack },
+        { shard: shard.name, lack: sessionState.lack },
         ALERTS[lack] ?? 'no call is admitted',
       );
     told = lack;
@@ -198,7 +198,7 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
     const itsLayout = number ?? (found === null ? layout : 1);
     if (Number(itsLayout) !== layout) {
       // This owner writes nothing there. It reports nothing either, so that the ledger does not wait for it.
-      standing.end();
+      sessionState.end();
       return closeFor('other_layout', [`layout ${itsLayout} in Redis`, `${layout} in this process`]);
     }
     // Without a renewal here the ledger would wait for this owner as long again.
@@ -214,34 +214,34 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
     if (now.isStranger) return closeFor('stranger');
     if (found !== mark) {
       closeFor('not_put_back');
-      const isKnownMissing = now.isOpen || standing.session?.mark === mark || emptied === mark;
+      const isKnownMissing = now.isOpen || sessionState.session?.mark === mark || emptied === mark;
       if (isKnownMissing) return answer ? wake() : undefined; // reported missing next
       // Two that put the same one could do so before and after somebody empties Redis, and nobody would notice.
       if (!answer?.isToBeSet) return;
       await putMark(mark, askedAtMs);
     }
-    if (standing.session?.mark !== mark) {
+    if (sessionState.session?.mark !== mark) {
       closeFor('not_put_back');
-      standing.end();
+      sessionState.end();
       if (!isPuttingBack) void beginSession(mark);
       return;
     }
     if (!now.isOpen) return closeFor('others', now.waitsFor);
-    if (standing.memoryShare > 1) return closeFor('full');
-    if (!standing.isOpen) log.info({ shard: shard.name }, 'calls are admitted');
+    if (sessionState.memoryShare > 1) return closeFor('full');
+    if (!sessionState.isOpen) log.info({ shard: shard.name }, 'calls are admitted');
     told = undefined;
-    standing.open();
+    sessionState.open();
   }
 
   const onClose = (): void => {
     unansweredSince = undefined;
-    standing.close();
+    sessionState.close();
   };
   redis.on('close', onClose);
   redis.on('ready', () => wake());
-  standing.watch(() => wake());
+  sessionState.watch(() => wake());
   const stepping = repeat(step, {
-    pauseMs: () => (standing.isOpen ? Math.min(OPEN_MS, leaseMs / 4) : CLOSED_MS),
+    pauseMs: () => (sessionState.isOpen ? Math.min(OPEN_MS, leaseMs / 4) : CLOSED_MS),
     log,
     failing: 'Redis is not followed',
     level: 'error',
@@ -255,8 +255,8 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
       isClosed = true;
       redis.off('close', onClose);
       await stepping.close();
-      const { session } = standing;
-      standing.end();
+      const { session } = sessionState;
+      sessionState.end();
       if (!session) return;
       for (const key of [redisKeys.session(tag, session.token), redisKeys.latestSession(tag, owner)])
         await redis.del(key).catch(() => {});

@@ -8,7 +8,7 @@ import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type EndedCall, type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import type { Session } from '../redis/standing.ts';
+import type { Session } from '../redis/sessionState.ts';
 import { PutBack } from './putBack.ts';
 
 const HOLD = 1_000n;
@@ -28,7 +28,8 @@ beforeEach(() => {
   owner = randomUUID();
 });
 
-const aPutBack = (redis: Redis = opened.redis) => new PutBack(redis, { owner, standing: opened.standing, pending });
+const aPutBack = (redis: Redis = opened.redis) =>
+  new PutBack(redis, { owner, sessionState: opened.sessionState, pending });
 
 async function aHeldCall(workspaceId?: string): Promise<Hold> {
   const held = await aHold(opened, { holdNanoUsd: HOLD, ...(workspaceId && { workspaceId }) });
@@ -185,8 +186,8 @@ describe('a put-back that is late or comes twice', () => {
     const [theirs, token] = [new PendingCalls(), randomUUID()];
     const other = await aHold(opened, { holdNanoUsd: HOLD, workspaceId: held.workspaceId });
     theirs.add(other);
-    const { standing } = opened;
-    await new PutBack(opened.redis, { owner: randomUUID(), standing, pending: theirs }).putAll({
+    const { sessionState } = opened;
+    await new PutBack(opened.redis, { owner: randomUUID(), sessionState, pending: theirs }).putAll({
       mark: opened.mark,
       token,
     });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type EndedCall, type Hold, monthOf, type PendingCalls } from '../call/pendingCalls.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript, type Script } from '../redis/redisScript.ts';
-import type { Session, Standing } from '../redis/standing.ts';
+import type { Session, SessionState } from '../redis/sessionState.ts';
 
 /** Calls of one script, and workspaces at once. */
 const CALLS_A_SCRIPT = 100;
@@ -22,7 +22,7 @@ interface Some {
 
 export interface PutBackOptions {
   owner: string;
-  standing: Pick<Standing, 'session' | 'reportMissingCall' | 'notePutBack'>;
+  sessionState: Pick<SessionState, 'session' | 'reportMissingCall' | 'notePutBack'>;
   pending: Pick<PendingCalls, 'held' | 'ended'>;
 }
 
@@ -65,18 +65,18 @@ export class PutBack {
 
   async #tryToPut(some: Some): Promise<boolean> {
     if (!some.held?.length && !some.ended?.length) return true;
-    const { standing } = this.#options;
-    const { session } = standing;
+    const { sessionState } = this.#options;
+    const { session } = sessionState;
     if (!session) return false;
-    standing.notePutBack();
+    sessionState.notePutBack();
     const isBack = await this.#put(session, new Map(), some).then(
       (isRecounted) => !isRecounted,
       () => false,
     );
-    standing.notePutBack();
-    const isSameSession = standing.session?.token === session.token;
+    sessionState.notePutBack();
+    const isSameSession = sessionState.session?.token === session.token;
     // A command that failed may run late: a put-back of all has a higher number, and fences it.
-    if (isSameSession && !isBack) standing.reportMissingCall();
+    if (isSameSession && !isBack) sessionState.reportMissingCall();
     return isSameSession && isBack;
   }
 

@@ -9,7 +9,7 @@ import { aShard } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { LAYOUT } from '../redis/redisKeys.ts';
 import { readRedis } from '../redis/redisServer.ts';
-import { Standing } from '../redis/standing.ts';
+import { SessionState } from '../redis/sessionState.ts';
 import { followRedis } from './followRedis.ts';
 
 // Two real Redis behind one address, which leads to one of them: a failover that breaks no connection.
@@ -18,14 +18,14 @@ let former: OpenedRedis;
 let promoted: OpenedRedis;
 let address: FaultProxy;
 let redis: Redis;
-let standing: Standing;
+let sessionState: SessionState;
 let follower: ReturnType<typeof followRedis> | undefined;
 beforeEach(async () => {
   [former, promoted] = await Promise.all([openTestRedis(), openTestRedis()]);
   address = await openFaultProxy(former.server.port);
   redis = connectRedis(`redis://127.0.0.1:${address.port}`, { timeoutMs: 1_000, log: aSilentLogger() });
   await new Promise((resolve) => redis.once('ready', resolve));
-  standing = new Standing();
+  sessionState = new SessionState();
 });
 afterEach(async () => {
   await follower?.close();
@@ -39,7 +39,7 @@ afterEach(async () => {
 async function startFollower(): Promise<void> {
   const marks = new Map<string, string>();
   follower = followRedis({
-    shard: aShard(redis, standing),
+    shard: aShard(redis, sessionState),
     owner: 'router-1',
     leaseMs: 60_000,
     layout: LAYOUT,
@@ -68,7 +68,7 @@ async function startFollower(): Promise<void> {
 const opensOn = (wanted: OpenedRedis): Promise<unknown> =>
   until('calls are admitted there', async () => {
     const redisId = (await readRedis(wanted.redis)).redisId;
-    return standing.isOpen && standing.session?.mark.startsWith(redisId);
+    return sessionState.isOpen && sessionState.session?.mark.startsWith(redisId);
   });
 
 /** The former primary follows the new one, and goes on answering on the connections that it has. */
@@ -91,7 +91,7 @@ it('goes to the new primary also when the address leads to the demoted one for a
     Number(/^total_connections_received:(\d+)/m.exec(await former.redis.info('stats'))?.[1]);
   const before = await connections();
   await until('it has connected there again', async () => (await connections()) > before);
-  expect(standing.isOpen).toBe(false);
+  expect(sessionState.isOpen).toBe(false);
   address.redirect(promoted.server.port);
   await opensOn(promoted);
 });

@@ -6,13 +6,13 @@ import { sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey as fund } from '../../test/aFundedKey.ts';
-import { anOpenStanding } from '../../test/anOpenStanding.ts';
+import { anOpenSessionState } from '../../test/anOpenSessionState.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { readScript } from '../redis/redisScript.ts';
-import { type Session, Standing } from '../redis/standing.ts';
+import { type Session, SessionState } from '../redis/sessionState.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 
 let opened: OpenedRedis;
@@ -323,34 +323,38 @@ describe('sums that Redis does not have', () => {
 });
 
 describe('an owner', () => {
-  function inSession(session: Session): Standing {
-    const standing = new Standing();
-    standing.begin(session, Number.POSITIVE_INFINITY);
-    return standing;
+  function inSession(session: Session): SessionState {
+    const sessionState = new SessionState();
+    sessionState.begin(session, Number.POSITIVE_INFINITY);
+    return sessionState;
   }
 
-  it.each<[string, () => Standing]>([
-    ['without a session', () => new Standing()],
+  it.each<[string, () => SessionState]>([
+    ['without a session', () => new SessionState()],
     ['that waits for others to put back', () => inSession(opened.session)],
     [
       'whose session is of another mark',
-      () => anOpenStanding({ mark: `${opened.mark.slice(0, -1)}x`, token: 'token' }),
+      () => anOpenSessionState({ mark: `${opened.mark.slice(0, -1)}x`, token: 'token' }),
     ],
     [
       'whose session is of another server, as of one that was restarted since, the mark being there again',
-      () => anOpenStanding({ mark: otherServer(), token: 'token' }),
+      () => anOpenSessionState({ mark: otherServer(), token: 'token' }),
     ],
     [
       'whose session has lapsed while its clock stood still',
-      () => anOpenStanding({ mark: opened.mark, token: 'lapsed' }),
+      () => anOpenSessionState({ mark: opened.mark, token: 'lapsed' }),
     ],
-  ])('%s admits nothing', async (_which, standing) => {
+  ])('%s admits nothing', async (_which, sessionState) => {
     const key = await aFundedKey(10_000n);
     const before = await snapshotOf(key);
-    await opened.redis.set(redisKeys.mark(TAG), standing().session?.mark.startsWith('f') ? otherServer() : opened.mark);
-    const { outcome } = await aShardHolds({ redis: opened.redis, standing: standing() }, { owner: 'router-2' }).admit(
-      aRequest(key),
+    await opened.redis.set(
+      redisKeys.mark(TAG),
+      sessionState().session?.mark.startsWith('f') ? otherServer() : opened.mark,
     );
+    const { outcome } = await aShardHolds(
+      { redis: opened.redis, sessionState: sessionState() },
+      { owner: 'router-2' },
+    ).admit(aRequest(key));
     await opened.redis.set(redisKeys.mark(TAG), opened.mark);
     expect(outcome).toBe('closed');
     expect(await snapshotOf(key)).toEqual(before);

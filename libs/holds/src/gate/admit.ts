@@ -2,7 +2,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { Hold } from '../call/pendingCalls.ts';
-import type { Session } from '../redis/standing.ts';
+import type { Session } from '../redis/sessionState.ts';
 
 export interface AdmitRequest
   extends Pick<Hold, 'callId' | 'holdNanoUsd' | 'estimatedPromptTokens' | 'unknownEventJson'> {

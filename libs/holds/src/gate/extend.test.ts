@@ -5,18 +5,18 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey } from '../../test/aFundedKey.ts';
-import { anOpenStanding } from '../../test/anOpenStanding.ts';
+import { anOpenSessionState } from '../../test/anOpenSessionState.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Hold, monthOf, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import type { Standing } from '../redis/standing.ts';
+import type { SessionState } from '../redis/sessionState.ts';
 import type { ShardHolds } from '../shardHolds.ts';
 import type { ExtendRequest } from './extend.ts';
 
 let opened: OpenedRedis;
-let standing: Standing;
+let sessionState: SessionState;
 let pending: PendingCalls;
 /** Requests to the ledger. */
 let loaded: unknown[];
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 beforeEach(() => {
-  standing = anOpenStanding(opened.session);
+  sessionState = anOpenSessionState(opened.session);
   pending = new PendingCalls();
   loaded = [];
   onLoad = async () => {};
@@ -34,7 +34,7 @@ beforeEach(() => {
 
 const someHolds = (redis: Redis = opened.redis): ShardHolds =>
   aShardHolds(
-    { redis, standing },
+    { redis, sessionState },
     {
       pending,
       absorber: {
@@ -138,7 +138,7 @@ describe('a call that is not held', () => {
     await aShardHolds(opened).settle(event, ended.json);
     expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
     expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 70n });
-    expect(standing.session).toEqual(opened.session);
+    expect(sessionState.session).toEqual(opened.session);
   });
 
   it('is not extended where another owner has it', async () => {
@@ -153,7 +153,7 @@ describe('a call that is not held', () => {
     const { key, hold } = await aHeldCall();
     await opened.redis.del(redisKeys.call(hold.workspaceId, hold.callId));
     expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
-    expect(standing.session).toBeUndefined();
+    expect(sessionState.session).toBeUndefined();
   });
 });
 
@@ -183,8 +183,8 @@ it.each<[string, (key: KeyRecord) => KeyRecord]>([
 });
 
 it.each<[string, () => void]>([
-  ['there is no session', () => standing.end()],
-  ['calls of others are still put back', () => standing.close()],
+  ['there is no session', () => sessionState.end()],
+  ['calls of others are still put back', () => sessionState.close()],
 ])('asks nothing of Redis while %s', async (_why, change) => {
   const { key, hold } = await aHeldCall();
   change();
@@ -195,7 +195,7 @@ it.each<[string, () => void]>([
 it.each<[string, () => Promise<unknown>]>([
   [
     'in another Redis',
-    async () => standing.begin({ ...opened.session, mark: `${opened.mark}x` }, Number.POSITIVE_INFINITY),
+    async () => sessionState.begin({ ...opened.session, mark: `${opened.mark}x` }, Number.POSITIVE_INFINITY),
   ],
   [
     'under a session that has lapsed while its clock stood still',
@@ -206,7 +206,7 @@ it.each<[string, () => Promise<unknown>]>([
   await change();
   expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
   await opened.redis.set(redisKeys.session(TAG, opened.session.token), 'router-1');
-  expect([await heldBy(hold), standing.isOpen]).toEqual([100n, false]);
+  expect([await heldBy(hold), sessionState.isOpen]).toEqual([100n, false]);
 });
 
 it('is not believed where the session is another one when the answer comes: its hold was listed as it was', async () => {
@@ -217,7 +217,7 @@ it('is not believed where the session is another one when the answer comes: its 
     const run = Reflect.get(opened.redis, name) as (...args: unknown[]) => Promise<unknown>;
     Reflect.set(redis, name, async (...args: unknown[]) => {
       const answer = await run.apply(opened.redis, args);
-      standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY);
+      sessionState.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY);
       return answer;
     });
   };

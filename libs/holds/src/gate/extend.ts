@@ -2,7 +2,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import type { Hold } from '../call/pendingCalls.ts';
-import type { Session } from '../redis/standing.ts';
+import type { Session } from '../redis/sessionState.ts';
 import { type BalanceLimiter, OBSTACLES } from './admit.ts';
 import { toPeriodArguments } from './findShortage.ts';
 

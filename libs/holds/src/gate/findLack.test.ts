@@ -18,9 +18,9 @@ beforeAll(async () => {
 afterAll(() => Promise.all([opened.close(), ledger.close()]));
 
 const lackOf = (key: KeyRecord, leastNanoUsd = 10n) => {
-  const { redis, standing } = opened;
-  const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing });
-  const findShortage = createFindShortage(redis, { standing });
+  const { redis, sessionState } = opened;
+  const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), sessionState });
+  const findShortage = createFindShortage(redis, { sessionState });
   return findLack({ absorber, findShortage, log: aSilentLogger() }, key, leastNanoUsd).then((lack) => lack?.shortfall);
 };
 /** The ledger says the same as Redis has. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { monthOf } from '../call/pendingCalls.ts';
 import { headOf } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import type { Standing } from '../redis/standing.ts';
+import type { SessionState } from '../redis/sessionState.ts';
 import type { BalanceLimiter } from './admit.ts';
 
 /** A limit that a hold would not fit into, with what an admission would say of it. */
@@ -33,10 +33,10 @@ export const toPeriodArguments = ({ periodBudget }: KeyRecord, instantMs: number
  * does not have the balances. Callers use it before expensive work that is not yet a call.
  * It returns undefined if the amount fits or the check fails, and the admission then decides.
  */
-export function createFindShortage(redis: Redis, { standing }: { standing: Pick<Standing, 'session'> }) {
+export function createFindShortage(redis: Redis, { sessionState }: { sessionState: Pick<SessionState, 'session'> }) {
   const findShortage = defineScript(redis, 'findShortage');
   return async (key: KeyRecord, amountNanoUsd: NanoUsd): Promise<Shortage | 'not_loaded' | undefined> => {
-    const { session } = standing;
+    const { session } = sessionState;
     if (!session) return undefined;
     const { workspaceId, monthlyCapNanoUsd } = key.workspace;
     const { keys, args } = headOf(workspaceId, session.mark);

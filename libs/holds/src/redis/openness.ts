@@ -17,12 +17,12 @@ export function createOpenness(shards: Pick<Shards, 'all'>): Openness {
   let settledAt = Number.POSITIVE_INFINITY;
   return {
     isOpen() {
-      const open = shards.all.filter(({ standing }) => standing.isOpen).length;
+      const open = shards.all.filter(({ sessionState }) => sessionState.isOpen).length;
       if (open === 0) return false;
       const now = performance.now();
       settledAt = Math.min(settledAt, open === shards.all.length ? now : now + SETTLE_MS);
       return now >= settledAt;
     },
-    describeLack: () => [...new Set(shards.all.map(({ standing }) => standing.lack))].join('; ') || NO_SHARD,
+    describeLack: () => [...new Set(shards.all.map(({ sessionState }) => sessionState.lack))].join('; ') || NO_SHARD,
   };
 }

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { hashSlotOf, SLOTS, tagOfSlot } from './hashSlot.ts';
 import { readTopology, type ServedSlots, type Topology } from './readTopology.ts';
 import { redisKeys } from './redisKeys.ts';
-import { Standing } from './standing.ts';
+import { SessionState } from './sessionState.ts';
 
 /** How often owners look who serves what while all is well, and while a shard is closed. */
 const OPEN_MS = 1_000;
@@ -28,7 +28,7 @@ export interface Shard {
   /** The hash tags that own keys of a server of these slots have had if it had fewer of them before. */
   otherTags(): string[];
   readonly redis: Redis;
-  readonly standing: Standing;
+  readonly sessionState: SessionState;
 }
 
 /** Something that is done for a shard until it is no more. */
@@ -112,7 +112,7 @@ export function openShards({ urls, timeoutMs, log }: { urls: string[]; timeoutMs
       tag: tagOfSlot(first),
       otherTags: () => (address ? others().map(tagOfSlot) : []),
       redis,
-      standing: new Standing(),
+      sessionState: new SessionState(),
       attendants: new Map(),
     };
     for (const open of attending) shard.attendants.set(open, open(shard));
@@ -121,7 +121,7 @@ export function openShards({ urls, timeoutMs, log }: { urls: string[]; timeoutMs
 
   function leave(shard: OpenShard): void {
     log.info({ shard: shard.name }, 'these slots are served together no more');
-    shard.standing.end();
+    shard.sessionState.end();
     const left = Promise.all([...shard.attendants.values()].map((attendant) => attendant.close()))
       .catch((error: unknown) => log.error({ err: error, shard: shard.name }, 'a shard is not left in order'))
       .finally(() => {
@@ -151,7 +151,7 @@ export function openShards({ urls, timeoutMs, log }: { urls: string[]; timeoutMs
   }
 
   const looking = repeat(look, {
-    pauseMs: () => (shards.length > 0 && shards.every(({ standing }) => standing.isOpen) ? OPEN_MS : CLOSED_MS),
+    pauseMs: () => (shards.length > 0 && shards.every(({ sessionState }) => sessionState.isOpen) ? OPEN_MS : CLOSED_MS),
     log,
     failing: 'no Redis says who serves what: what was known last is in force',
     level: 'error',

@@ -32,8 +32,14 @@ let second: Hold;
 let ended: Hold;
 beforeEach(async () => {
   ledger = await aTestLedger();
-  const { redis, standing } = opened;
-  absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), timeoutMs: 20_000, standing });
+  const { redis, sessionState } = opened;
+  absorber = createAbsorber({
+    redis,
+    ledgerUrl: ledger.url,
+    internalHeaders: () => ({}),
+    timeoutMs: 20_000,
+    sessionState,
+  });
   first = await aHold(opened, { holdNanoUsd: HOLD });
   ({ workspaceId } = first);
   Object.assign(ledger.booksOf(workspaceId), { seq: 1, leftNanoUsd: 10n ** 12n });

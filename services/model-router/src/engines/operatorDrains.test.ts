@@ -41,14 +41,14 @@ it('holds an engine back also after Redis has lost the list, for routers that st
 });
 
 it('writes no list into a Redis that it does not count in', async () => {
-  const { redis, standing } = opened;
+  const { redis, sessionState } = opened;
   const router = followOperatorDrains({ shards: { having: () => opened.shard }, log: aSilentLogger() });
   await router.set('pool/3', true);
-  standing.close();
+  sessionState.close();
   await redis.del('draining_engines');
   await router.set('pool/4', false);
   expect([await redis.exists('draining_engines'), router.has('pool/3')]).toEqual([0, true]);
-  standing.open();
+  sessionState.open();
   await until('it is written again', async () => (await redis.exists('draining_engines')) === 1);
   await router.close();
 });

@@ -19,7 +19,7 @@ export interface OperatorDrains {
 export interface SharedStore {
   having(
     key: string,
-  ): { redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'>; standing: { readonly isOpen: boolean } } | undefined;
+  ): { redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'>; sessionState: { readonly isOpen: boolean } } | undefined;
 }
 
 /**
@@ -36,11 +36,11 @@ export function followOperatorDrains({ shards, log }: { shards: SharedStore; log
   }
 
   async function read(): Promise<void> {
-    const { redis, standing } = getShard();
+    const { redis, sessionState } = getShard();
     const found = new Set(await redis.smembers(REDIS_KEY));
     const isWritten = found.delete(WRITTEN);
     const latest = isWritten ? found : found.union(draining);
-    if (!isWritten && latest.size > 0 && standing.isOpen) await redis.sadd(REDIS_KEY, WRITTEN, ...latest);
+    if (!isWritten && latest.size > 0 && sessionState.isOpen) await redis.sadd(REDIS_KEY, WRITTEN, ...latest);
     if (latest.symmetricDifference(draining).size === 0) return;
     draining = latest;
     log.info({ engines: [...latest] }, 'engines cordoned by an operator');

@@ -21,7 +21,7 @@ export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: Infer
     isSpoolHung: () => spool.isHung,
     isSpoolRefused: () => spool.isRefused,
     spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
-    redisMemoryShare: () => Math.max(0, ...shards.all.map(({ standing }) => standing.memoryShare)),
+    redisMemoryShare: () => Math.max(0, ...shards.all.map(({ sessionState }) => sessionState.memoryShare)),
   });
   return { ...opened, openCalls };
 }

@@ -102,7 +102,7 @@ function serveChat(
         authenticator: { forget: () => {} },
         countPromptTokens: async () => undefined,
         refusedCounts: noAllowance,
-        standingOf: () => opened.standing,
+        sessionStateOf: () => opened.sessionState,
         metrics: noMetrics,
         log,
       },
@@ -173,10 +173,10 @@ it('has who asks go on by another connection where it admits no call, which anot
   const url = await serveChat({ findEngines: () => [anEngine('engine-1')] });
   const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
   const ask = () => fetch(`${url}/chat`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  opened.standing.close();
+  opened.sessionState.close();
   const refused = await ask();
   expect([refused.status, refused.headers.get('connection')]).toEqual([503, 'close']);
-  opened.standing.open();
+  opened.sessionState.open();
 });
 
 it('counts the memory of a body until the engine has finished, though the client of a whole answer is gone', async () => {

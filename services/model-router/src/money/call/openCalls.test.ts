@@ -5,7 +5,7 @@ import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRe
 import { type EndedCall, type Hold, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { Settler } from '@turnpike/holds/holds';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
-import { Standing } from '@turnpike/holds/redis/standing';
+import { SessionState } from '@turnpike/holds/redis/sessionState';
 import { Spool } from '@turnpike/holds/spool/spool';
 import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
@@ -32,7 +32,7 @@ let opened: OpenedRedis;
 let redis: ReturnType<typeof connectRedis>;
 let dir: string;
 let spool: Spool;
-let standing: Standing;
+let sessionState: SessionState;
 let pending: PendingCalls;
 /** What is to be recorded. */
 let recorded: EndedCall[];
@@ -49,9 +49,9 @@ afterAll(async () => {
 beforeEach(async () => {
   dir = await aTemporaryFolder();
   spool = (await openSpool()).spool;
-  standing = new Standing();
-  standing.begin(opened.session, Number.POSITIVE_INFINITY);
-  standing.open();
+  sessionState = new SessionState();
+  sessionState.begin(opened.session, Number.POSITIVE_INFINITY);
+  sessionState.open();
   pending = new PendingCalls();
   recorded = [];
   book = aBook();
@@ -68,7 +68,7 @@ type Book = OpenCalls & { close(): Promise<void> };
 
 /** Calls whose holds are put back with those of `pending`, as the gate has them. */
 function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): Book {
-  const shard = aShardHolds({ redis, standing }, { pending, log });
+  const shard = aShardHolds({ redis, sessionState }, { pending, log });
   const recorder = { add: (ended: EndedCall) => void recorded.push(ended) };
   const settler = new Settler({ shardOf: () => shard, pending, recorder, spool: disk, log });
   const calls = createOpenCalls({ holds: settler, metrics, log });
@@ -292,18 +292,18 @@ describe('without a session', () => {
   it('settles no call, and ends it all the same; the next one brings it', async () => {
     const { call, hold } = await anAdmittedCall(opened);
     const open = book.open(call, hold);
-    standing.end();
+    sessionState.end();
     expect(await open.end(completed)).toBe(true);
     expect(await spooled()).toHaveLength(1);
     expect((await opened.walletOf(call.workspaceId)).ended).toBe(0n);
-    standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY);
+    sessionState.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY);
     await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).ended === CHARGE);
   });
 
   it('tries on no more once the call is recorded, and in the sums', async () => {
     const { call, hold } = await anAdmittedCall(opened);
     const open = book.open(call, hold);
-    standing.end();
+    sessionState.end();
     await open.end(completed);
     pending.remove(call.callId);
     await book.close();
@@ -315,12 +315,12 @@ it('puts all calls back under another session when Redis has lost the record of 
   const { call, hold } = await anAdmittedCall(opened);
   const open = book.open(call, hold);
   let looks = 0;
-  standing.watch(() => {
+  sessionState.watch(() => {
     looks += 1;
   });
   await opened.redis.del(redisKeys.call(call.workspaceId, call.callId));
   expect(await open.end(completed)).toBe(true);
   await until('it is noticed', () => looks > 0);
-  expect([standing.isOpen, standing.session]).toEqual([false, undefined]);
+  expect([sessionState.isOpen, sessionState.session]).toEqual([false, undefined]);
   expect([...pending.ended].map(({ event }) => event.callId)).toEqual([call.callId]);
 });

@@ -9,7 +9,7 @@ export interface Session {
  * `isOpen`: the calls of all owners are, so calls may be admitted. `followRedis` alone grants either. Any caller that
  * has a reason for doubt revokes it.
  */
-export class Standing {
+export class SessionState {
   #session: Session | undefined;
   #leaseEndsAt = Number.NEGATIVE_INFINITY;
   #isOpen = false;
@@ -81,4 +81,6 @@ export class Standing {
 }
 
 /** State of this owner at the Redis of a workspace's shard. Undefined while no server has the shard. */
-export type StandingOf<Part extends keyof Standing> = (workspaceId: string) => Pick<Standing, Part> | undefined;
+export type SessionStateOf<Part extends keyof SessionState> = (
+  workspaceId: string,
+) => Pick<SessionState, Part> | undefined;
