@@ -67,7 +67,7 @@ const UNICODE_ESCAPE = Buffer.from('\\u');
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** The part of the body memory that keeps the body's bytes until its call ends. */
-type Room = Pick<TakenBytes, 'take' | 'refusal' | 'beginUpload'>;
+type UploadMemory = Pick<TakenBytes, 'take' | 'refusal' | 'beginUpload'>;
 
 const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
 
@@ -76,7 +76,7 @@ const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
  * values, so that no body blocks the process. `room` limits the memory of all bodies together. Throws a `BodyFault`,
  * which chat answers with 400.
  */
-export async function readBody(req: IncomingMessage, limits: BodyLimits, room: Room): Promise<JsonBody> {
+export async function readBody(req: IncomingMessage, limits: BodyLimits, room: UploadMemory): Promise<JsonBody> {
   const { maxBytes, silenceMs = SILENCE_MS, wholeMs = WHOLE_MS } = limits;
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
@@ -111,7 +111,9 @@ function* toJsonBodyInSteps(
   read: Buffer,
   { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>,
 ): Steps<JsonBody> {
-  const bytes = withoutByteOrderMark(read);
+  // RFC 8259, 8.1 allows to skip one UTF-8 byte order mark.
+  const hasMark = read.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const bytes = hasMark ? read.subarray(BYTE_ORDER_MARK.length) : read;
   const limits = {
     depth: MAX_DEPTH,
     values: MAX_VALUES,
@@ -135,7 +137,7 @@ function* toJsonBodyInSteps(
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse({ kind: 'body_not_an_object' });
   const unsendable = rest.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
   if (unsendable) throw refuse({ kind: 'body_text_unsendable', has: unsendable.has, param: toParam(unsendable.path) });
-  putImagesBack(value, images);
+  if (images.length > 0) putImagesBack(value, images);
   return { bytes, value: value as Record<string, unknown>, members, literals, maxTextBytes };
 }
 
@@ -145,7 +147,7 @@ function* toJsonBodyInSteps(
  */
 function takeWhole(
   req: IncomingMessage,
-  { maxBytes, room }: { maxBytes: number; room: Pick<Room, 'take'> },
+  { maxBytes, room }: { maxBytes: number; room: Pick<UploadMemory, 'take'> },
 ): Buffer[] | undefined {
   if (!req.complete || req.destroyed || req.readableLength > maxBytes || !room.take(req.readableLength))
     return undefined;
@@ -156,7 +158,7 @@ function takeWhole(
 
 function collect(
   req: IncomingMessage,
-  { maxBytes, silenceMs, wholeMs, room }: { maxBytes: number; silenceMs: number; wholeMs: number; room: Room },
+  { maxBytes, silenceMs, wholeMs, room }: { maxBytes: number; silenceMs: number; wholeMs: number; room: UploadMemory },
 ): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -237,22 +239,15 @@ function* joinInSteps(pieces: Buffer[]): Steps<Buffer> {
 const EMPTY = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Skips one UTF-8 byte order mark before a body, as RFC 8259, 8.1 allows. */
-const withoutByteOrderMark = (bytes: Buffer): Buffer =>
-  bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
-
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function decode(bytes: Buffer): string {
+function parse(bytes: Buffer, memberCount: number): unknown {
+  let text: string;
   try {
-    return utf8.decode(bytes);
+    text = utf8.decode(bytes);
   } catch {
     throw refuse({ kind: 'body_not_utf8' });
   }
-}
-
-function parse(bytes: Buffer, memberCount: number): unknown {
-  const text = decode(bytes);
   const refuseRepeatedKey = (): void => {
     const isLookedFor = memberCount <= MAX_COMPARED_KEYS;
     const path = isLookedFor ? findRepeatedKey(bytes) : [];

@@ -13,13 +13,13 @@ import { type AttemptEnd, type AttemptOn, dispatchCall } from './runOnEngines.ts
 const MAX_ANSWER_BYTES = 64 * 1_048_576;
 
 /** The part of the memory that a call has: its answer is counted there until the call is over. */
-type Room = Pick<TakenBytes, 'take' | 'giveBack'>;
+type AnswerMemory = Pick<TakenBytes, 'take' | 'giveBack'>;
 
 /**
  * Attempts at a whole answer, all within the time of one. A client that leaves changes nothing: the engine finishes what it
  * began, and that is charged (decisions, What is billed).
  */
-export function attemptWhole({ timeouts }: AnswerDependencies, call: Call, room: Room): AttemptOn {
+export function attemptWhole({ timeouts }: AnswerDependencies, call: Call, room: AnswerMemory): AttemptOn {
   const deadline = performance.now() + timeouts.wholeMs;
   return async (attempt) => {
     const timeoutMs = Math.max(1, deadline - performance.now());
@@ -46,7 +46,7 @@ type Reply = { size: number } & (
 function fetchReply(
   call: Call,
   attempt: Attempt,
-  { room, timeoutMs }: { room: Room; timeoutMs: number },
+  { room, timeoutMs }: { room: AnswerMemory; timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -106,7 +106,15 @@ class Exchange implements EngineExchange, AnswerListener {
     const head = answer.takeHead();
     if (head) {
       this.#isAnswered = true;
-      listener.onHeaders(head.status, contentTypeOf(head.headers));
+      // Names and values take turns.
+      const { headers } = head;
+      let contentType = '';
+      for (let at = 0; at < headers.length; at += 2) {
+        if (headers[at] !== 'content-type') continue;
+        contentType = headers[at + 1] ?? '';
+        break;
+      }
+      listener.onHeaders(head.status, contentType);
     }
     if (body) {
       this.#engine.traffic.heardAtMs = performance.now();
@@ -184,10 +192,4 @@ class Exchange implements EngineExchange, AnswerListener {
     else connection?.destroy();
     return true;
   }
-}
-
-/** Names and values take turns. */
-function contentTypeOf(headers: readonly string[]): string {
-  for (let at = 0; at < headers.length; at += 2) if (headers[at] === 'content-type') return headers[at + 1] ?? '';
-  return '';
 }

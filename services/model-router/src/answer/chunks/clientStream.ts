@@ -79,10 +79,14 @@ export class ClientStream {
     return false;
   }
 
-  /** Ends a stream with its last events. */
+  /** Ends a stream with its last events. The call is over, so a client that does not read them is cut without a word to anyone. */
   end(lastEvents: Payload): void {
     if (this.#isOver) return;
-    this.#end(typeof lastEvents === 'string' ? Buffer.from(lastEvents) : lastEvents);
+    if (!this.#res.headersSent) this.#begin();
+    this.#finish();
+    const piece = this.#toPiece([typeof lastEvents === 'string' ? Buffer.from(lastEvents) : lastEvents]);
+    this.#res.end(this.#isChunked ? Buffer.concat([piece, LAST_CHUNK]) : piece);
+    if (this.#res.writableLength > 0) cutSlowReader(this.#res, this.#options.slowReaderMs);
   }
 
   /** Drops a client that does not read: no word would reach it. */
@@ -102,15 +106,6 @@ export class ClientStream {
     this.#res.chunkedEncoding = false;
     clearTimeout(this.#quietTimer);
     this.#quietTimer = setTimeout(() => this.#fillSilence(), this.#options.keepAliveMs);
-  }
-
-  /** Sends the last bytes. The call is over, so a client that does not read them is cut without a word to anyone. */
-  #end(lastEvents: Buffer): void {
-    if (!this.#res.headersSent) this.#begin();
-    this.#finish();
-    const piece = this.#toPiece([lastEvents]);
-    this.#res.end(this.#isChunked ? Buffer.concat([piece, LAST_CHUNK]) : piece);
-    if (this.#res.writableLength > 0) cutSlowReader(this.#res, this.#options.slowReaderMs);
   }
 
   #toPiece(events: readonly Buffer[]): Buffer {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { anEngine } from '../../test/anEngine.ts';
 import { RetryBudget } from '../health/retryBudget.ts';
-import { NextAttempt } from './fleetCall.ts';
+import { NextAttempt } from './runOnEngines.ts';
 
 const budget = () => new RetryBudget(() => 0);
 const [one, two] = [anEngine('one'), anEngine('two')];
