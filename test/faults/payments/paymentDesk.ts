@@ -56,8 +56,8 @@ export class PaymentDesk {
   }
 
   /**
-   * Opens a payment page of each payer. A payer whose page is refused with 502 asks `again` times at most: where the processor fails now
-   * and then, it may fail all attempts of one call.
+   * Opens a payment page of each payer. A payer whose page is refused with 502 asks up to `again` times more. A processor that fails now
+   * and then may fail all attempts of one call.
    */
   async openPages({ payers = this.payers, again = 0 } = {}): Promise<OpenPage[]> {
     const pages: OpenPage[] = [];
