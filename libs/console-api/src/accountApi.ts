@@ -751,6 +751,10 @@ export const accountApi = defineRoutes({
         status: 409,
         message: 'Your VAT id is being checked, so nothing was charged. Try again within a minute.',
       },
+      details_are_changing: {
+        status: 409,
+        message: 'The address or the VAT id is being changed, so nothing was charged. Try again in some seconds.',
+      },
       too_many_top_ups: { status: 429, message: 'There are {most} open payments. Pay one, or wait until they expire.' },
     },
   },

@@ -386,13 +386,29 @@ it('refuses a VAT id that is none or of another country, and changes nothing', a
   expect(await preview(payer)).toMatchObject({ tax_cents: 475 });
 });
 
-it('reads a known verdict again beside a change of the details, and begins none itself', async () => {
+it('makes the page of a top-up that the sweep looks at meanwhile', async () => {
+  const payer = await aPayer('eu');
+  await payments.order('POST', 'faults/api', [{ fault: 'slow', match: { of: 'POST /v1/checkout/sessions' } }] as never);
+  const started = start(payer);
+  await until('a top-up', async () => {
+    const { body } = await payer.browser.get(`${payer.path}/top-ups`);
+    return body.top_ups.length === 1;
+  });
+  await account.settleQueue.sweep();
+  const { id, url } = await started;
+  await payments.pay(url);
+  await untilState(payer, id, 'invoiced');
+});
+
+it('makes no page while the details change, and reads a known verdict again without a change', async () => {
   const payer = await aPayer('eu');
   await enter(payer, { vat_id: 'DE123456100' });
   await untilVatState(payer, 'verified');
   await account.db.execute(sql`
     UPDATE billing_account SET changing_until = now() + interval '1 hour' WHERE organization_id = ${payer.organizationId}`);
   expect(await readVerdict({ ...account, payments: account.payments as never }, payer.organizationId)).toBe('verified');
+  const refused = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
+  expect([refused.status, refused.body.error]).toEqual([409, 'details_are_changing']);
 });
 
 it('removes a VAT id with its field, and lets one change at a time call the processor', async () => {

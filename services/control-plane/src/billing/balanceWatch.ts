@@ -15,7 +15,7 @@ import { toMoneyText } from './currencies.ts';
 import type { Payments } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
 import { findStanding, type LimitReason, type Pause, type Rule, type Standing } from './standing.ts';
-import { waitsForVerdict } from './topUps.ts';
+import { findTaxChange } from './topUps.ts';
 
 /** Looks at the balance of a workspace. At most one such job of a workspace waits. */
 const QUEUE = 'balance';
@@ -132,7 +132,8 @@ export class BalanceWatch {
       await lockOrganization(tx, organizationId);
       const standing = await findStanding(tx, workspaceId, now);
       if (!isLow(standing)) return undefined;
-      if (await waitsForVerdict(tx, organizationId)) throw new NotOver('a VAT id waits for its verdict');
+      const change = await findTaxChange(tx, organizationId);
+      if (change) throw new NotOver(change);
       if (standing.pause) {
         await this.#noticeLimit(tx, { workspaceId, rule: standing.rule, pause: standing.pause, now });
         return undefined;

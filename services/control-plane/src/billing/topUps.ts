@@ -129,7 +129,8 @@ async function previewTax(
 
 /**
  * Makes a top-up and its Checkout page. Throws `billing_not_provisioned`, `amount_out_of_range`, `euro_rate_missing`,
- * `organization_on_hold`, `vat_id_pending`, `too_many_top_ups` or `payments_away`; none of them leaves a page on which money could be paid.
+ * `organization_on_hold`, `vat_id_pending`, `details_are_changing`, `too_many_top_ups` or `payments_away`; none of them leaves a page on
+ * which money could be paid.
  */
 export async function startTopUp(
   { db, payments, settleQueue, accountOrigin }: BillingDependencies,
@@ -151,7 +152,8 @@ export async function startTopUp(
       SELECT count(*)::INTEGER AS count FROM top_up JOIN workspace USING (workspace_id)
       WHERE organization_id = ${organizationId} AND state IN ('created', 'open') AND session_ends_at > ${now}`);
     if (open && open.count >= MOST_OPEN) throw new ApiError({ kind: 'too_many_top_ups', most: String(MOST_OPEN) });
-    if (await waitsForVerdict(tx, organizationId)) throw new ApiError({ kind: 'vat_id_pending' });
+    const refusal = await findTaxChange(tx, organizationId);
+    if (refusal) throw new ApiError({ kind: refusal });
     await tx.$executeRaw(sql`
       INSERT INTO top_up (top_up_id, workspace_id, currency, net_cents, started_by, session_ends_at)
       VALUES (${topUpId}, ${workspaceId}, ${currency}, ${netCents}, ${userId}, ${endsAt})`);
@@ -166,14 +168,17 @@ export async function startTopUp(
     { db, payments, accountOrigin },
     { topUpId, organizationId, currency, netCents, endsAt, now },
   ).catch(throwPaymentsAway);
-  const isOpen = await db.$transaction(async (tx) => {
+  const refusal = await db.$transaction(async (tx) => {
     // A VAT id that was entered meanwhile may change the tax: nobody is sent to this page.
-    if (await waitsForVerdict(tx, organizationId)) return false;
+    const change = await findTaxChange(tx, organizationId);
+    if (change) return change;
+    // A settler that looked at the top-up meanwhile has called it open, without a page.
     const stored = await tx.$executeRaw(sql`
-      UPDATE top_up SET state = 'open', session_id = ${session.id} WHERE top_up_id = ${topUpId} AND state = 'created'`);
-    return stored === 1;
+      UPDATE top_up SET state = 'open', session_id = ${session.id}
+      WHERE top_up_id = ${topUpId} AND state IN ('created', 'open') AND session_id IS NULL`);
+    return stored === 1 ? undefined : 'details_are_changing';
   });
-  if (!isOpen) throw new ApiError({ kind: 'vat_id_pending' });
+  if (refusal) throw new ApiError({ kind: refusal });
   if (session.url === null) throw new ApiError({ kind: 'payments_away' });
   return { top_up: await getTopUp(db, topUpId), checkout_url: session.url };
 }
@@ -198,12 +203,19 @@ export async function resumeTopUp(
   return { checkout_url: url };
 }
 
-/** Says whether the address or the VAT id changes or waits for its verdict. Holds off a change until the end of the transaction. */
-export async function waitsForVerdict(tx: Tx, organizationId: string): Promise<boolean> {
-  const [row] = await tx.$queryRaw<{ waits: boolean }[]>(sql`
-    SELECT coalesce(vat_state = 'pending', false) OR coalesce(changing_until > now(), false) AS waits
+/**
+ * Returns the refusal of a payment whose tax is not known, because the VAT id waits for its verdict or the details change. Holds off a
+ * change until the end of the transaction.
+ */
+export async function findTaxChange(
+  tx: Tx,
+  organizationId: string,
+): Promise<'vat_id_pending' | 'details_are_changing' | undefined> {
+  const [row] = await tx.$queryRaw<{ vatState: string | null; isChanging: boolean }[]>(sql`
+    SELECT vat_state AS "vatState", coalesce(changing_until > now(), false) AS "isChanging"
     FROM billing_account WHERE organization_id = ${organizationId} FOR SHARE`);
-  return row?.waits ?? false;
+  if (row?.vatState === 'pending') return 'vat_id_pending';
+  return row?.isChanging ? 'details_are_changing' : undefined;
 }
 
 /** The page ends with the month whose rate it offers, where that leaves it half an hour. */
