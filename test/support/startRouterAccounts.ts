@@ -16,8 +16,8 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { v7 as uuidv7 } from 'uuid';
 import {
   type AdmittedCall,
-  createOpenCalls,
   type OpenCall,
+  OpenCalls,
   toUnknownEventJson,
 } from '../../services/model-router/src/money/call/openCalls.ts';
 import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
@@ -91,7 +91,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   };
   const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
   const holds = new Holds({ ...parts, metrics: noMetrics, log });
-  const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
+  const openCalls = new OpenCalls({ holds, metrics: noMetrics, log });
 
   async function stop(graceMs: number): Promise<void> {
     await holds.close(graceMs);

@@ -1,7 +1,7 @@
 import type { Ending, OpenCall } from '../src/money/call/openCalls.ts';
 
 /** A call whose endings a test can look at. */
-export interface RecordedCall extends OpenCall {
+export interface RecordedCall extends Pick<OpenCall, 'callId' | 'end' | 'chargeOf'> {
   /** Every ending it was given, first one first; only the first one counts. */
   endings: Ending[];
   /** The routing target that the last one named. */

@@ -18,8 +18,8 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { Redis } from 'ioredis';
 import {
   type AdmittedCall,
-  createOpenCalls,
   type OpenCall,
+  OpenCalls,
   toUnknownEventJson,
 } from '../../../services/model-router/src/money/call/openCalls.ts';
 import { admitCall } from '../../../services/model-router/src/money/gate/admitCall.ts';
@@ -83,7 +83,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const { left } = taken;
   const shards = shardsOf(aShard(redis, sessionState));
   const holds = new Holds({ ...parts, shards, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
-  const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
+  const openCalls = new OpenCalls({ holds, metrics: noMetrics, log });
   const authenticator: Pick<Authenticator, 'authenticate' | 'forget'> = {
     authenticate: async () => options.authenticate(''),
     forget: () => {},

@@ -24,58 +24,56 @@ export interface CallBookOptions {
   log: Logger;
 }
 
-/** The calls under way in this process: each is settled once when it ends. */
-export interface CallBook {
-  /** Opens the book on an admitted call; durations are measured by a monotonic clock. What it gives ends the call. */
-  open<Ending>(call: BookedCall<Ending>, hold: Pick<Hold, 'admittedAtMs'>): EndCall<Ending>;
-  readonly size: number;
-  /** Resolves once no call is under way, also of those whose clients are gone: their ends are where they are safe. */
-  allEnded(): Promise<void>;
-}
-
 /**
  * Ends the call once: the event is in the spool when this resolves, and its settlement under way. Later calls change nothing and resolve
  * as the first. False when neither disk nor Redis could keep the event: then the answer must not end as if it were whole.
  */
 export type EndCall<Ending> = (ending: Ending) => Promise<boolean>;
 
-export function createCallBook(options: CallBookOptions): CallBook {
-  const { holds } = options;
-  let size = 0;
+/** The calls under way in this process: each is settled once when it ends. */
+export class CallBook {
+  readonly #options: CallBookOptions;
+  #size = 0;
   /** Calls whose end is not safe yet. */
-  let ending = 0;
+  #ending = 0;
 
-  return {
-    open(call, { admittedAtMs }) {
-      const startedAt = performance.now();
-      size += 1;
-      let ended: Promise<boolean> | undefined;
-      return (how) => {
-        if (ended) return ended;
-        size -= 1;
-        ending += 1;
-        const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
-        const event = call.toEvent(how, { admittedAtMs, endedAtMs });
-        const { maxTokens } = call;
-        tellOfEnd(event, options, maxTokens);
-        call.span.setAttributes(toCallAttributes(event));
-        ended = holds.settle({ event, json: toUsageRecordedJson(event), maxTokens }).finally(() => {
-          ending -= 1;
-        });
-        return ended;
-      };
-    },
-    get size(): number {
-      return size;
-    },
-    async allEnded(): Promise<void> {
-      while (size + ending > 0) await delay(ENDED_POLL_MS, undefined, { ref: false });
-    },
-  };
+  constructor(options: CallBookOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Opens the book on an admitted call, and returns what ends the call. Durations are measured by a monotonic clock. */
+  open<Ending>(call: BookedCall<Ending>, { admittedAtMs }: Pick<Hold, 'admittedAtMs'>): EndCall<Ending> {
+    const startedAt = performance.now();
+    this.#size += 1;
+    let ended: Promise<boolean> | undefined;
+    return (how) => {
+      if (ended) return ended;
+      this.#size -= 1;
+      this.#ending += 1;
+      const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
+      const event = call.toEvent(how, { admittedAtMs, endedAtMs });
+      const { maxTokens } = call;
+      reportCallEnd(event, this.#options, maxTokens);
+      call.span.setAttributes(toCallAttributes(event));
+      ended = this.#options.holds.settle({ event, json: toUsageRecordedJson(event), maxTokens }).finally(() => {
+        this.#ending -= 1;
+      });
+      return ended;
+    };
+  }
+
+  /** Resolves once no call is under way, also of those whose clients are gone: their ends are where they are safe. */
+  async allEnded(): Promise<void> {
+    while (this.#size + this.#ending > 0) await delay(ENDED_POLL_MS, undefined, { ref: false });
+  }
 }
 
 /** Counts a call that has ended, and alerts where its end is one that a person has to look at. */
-export function tellOfEnd(
+export function reportCallEnd(
   event: UsageRecorded,
   { metrics, noneDueReason, log }: Pick<CallBookOptions, 'metrics' | 'noneDueReason' | 'log'>,
   maxTokens = Number.POSITIVE_INFINITY,

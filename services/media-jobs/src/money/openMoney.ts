@@ -1,9 +1,8 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import { type CallBook, createCallBook, tellOfEnd } from '@turnpike/holds/call/callBook';
+import { CallBook, reportCallEnd } from '@turnpike/holds/call/callBook';
 import type { EndedCall } from '@turnpike/holds/call/pendingCalls';
 import { type HoldsSettings, type OpenedHolds, openHolds } from '@turnpike/holds/openHolds';
 import type { ServiceBase } from '@turnpike/http-service/startService';
-
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 
 /** Holds, charges and their way to the ledger. */
@@ -22,7 +21,7 @@ export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: Infer
   const opened = await openHolds(base, { ...metrics, service: 'media-jobs' });
   const { holds, spool, shards, isOpen } = opened;
   const { log } = base;
-  const callBook = createCallBook({ holds, metrics, log });
+  const callBook = new CallBook({ holds, metrics, log });
   metrics.observe({
     isOpen,
     openCalls: () => callBook.size,
@@ -38,7 +37,7 @@ export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: Infer
     callBook,
     async settleJob(ended) {
       const isSafe = await holds.settle(ended);
-      if (isSafe) tellOfEnd(ended.event, { metrics, log });
+      if (isSafe) reportCallEnd(ended.event, { metrics, log });
       return isSafe;
     },
   };

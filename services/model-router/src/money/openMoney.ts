@@ -1,7 +1,7 @@
 import { type HoldsSettings, type OpenedHolds, openHolds } from '@turnpike/holds/openHolds';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import { createOpenCalls, type OpenCalls } from './call/openCalls.ts';
+import { OpenCalls } from './call/openCalls.ts';
 
 /** Holds, charges and their way to the ledger. */
 export interface Money extends OpenedHolds {
@@ -12,7 +12,7 @@ export interface Money extends OpenedHolds {
 export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
   const opened = await openHolds(base, { ...metrics, service: 'model-router' });
   const { holds, spool, shards, isOpen } = opened;
-  const openCalls = createOpenCalls({ holds, metrics, log: base.log });
+  const openCalls = new OpenCalls({ holds, metrics, log: base.log });
   metrics.observe({
     isOpen,
     openCalls: () => openCalls.size,

@@ -31,7 +31,7 @@ import { aCatalog } from '../../test/aPricedModel.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { createToWireError } from '../api/inferenceError.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
-import { createOpenCalls, type OpenCalls } from '../money/call/openCalls.ts';
+import { OpenCalls } from '../money/call/openCalls.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const log = aSilentLogger();
@@ -67,7 +67,7 @@ beforeEach(async () => {
   const recorder: Pick<Recorder, 'add'> = { add: (ended) => void recorded.push(ended) };
   holds = aShardHolds(opened, { pending, log });
   settler = new Settler({ shardOf: () => holds, pending, recorder, spool, log });
-  openCalls = createOpenCalls({ holds: settler, metrics: noMetrics, log });
+  openCalls = new OpenCalls({ holds: settler, metrics: noMetrics, log });
   key = aKeyRecord();
   newerKey = undefined;
   await opened.credit(key.workspace.workspaceId, 10n ** 12n);

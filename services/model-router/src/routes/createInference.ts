@@ -98,7 +98,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       request,
       model,
       bound,
-      chargeOf: open.chargeOf,
+      chargeOf: (usage) => open.chargeOf(usage),
       cacheSalt,
       receivedAt,
       span,

@@ -16,7 +16,7 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
-import { createOpenCalls, type Ending, type OpenCalls } from './openCalls.ts';
+import { type Ending, OpenCalls } from './openCalls.ts';
 
 const log = aSilentLogger();
 const completed: Ending = {
@@ -64,14 +64,14 @@ afterEach(async () => {
 
 const openSpool = () => Spool.open({ dir, maxBytes: 1_000_000, log, idOf: (json) => parseUsageRecorded(json).callId });
 
-type Book = OpenCalls & { close(): Promise<void> };
+type Book = Pick<OpenCalls, 'open' | 'size' | 'allEnded'> & { close(): Promise<void> };
 
 /** Calls whose holds are put back with those of `pending`, as the gate has them. */
 function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): Book {
   const shard = aShardHolds({ redis, sessionState }, { pending, log });
   const recorder = { add: (ended: EndedCall) => void recorded.push(ended) };
   const settler = new Settler({ shardOf: () => shard, pending, recorder, spool: disk, log });
-  const calls = createOpenCalls({ holds: settler, metrics, log });
+  const calls = new OpenCalls({ holds: settler, metrics, log });
   return {
     open(call, hold) {
       pending.add(hold as Hold);
@@ -80,7 +80,7 @@ function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetr
     get size() {
       return calls.size;
     },
-    allEnded: calls.allEnded,
+    allEnded: () => calls.allEnded(),
     close: () => settler.close(),
   };
 }

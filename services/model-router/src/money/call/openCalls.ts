@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import { createCallBook } from '@turnpike/holds/call/callBook';
+import { CallBook, type EndCall } from '@turnpike/holds/call/callBook';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Holds } from '@turnpike/holds/holds';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -53,17 +53,6 @@ export interface AdmittedCall {
   span: CallSpan;
 }
 
-export interface OpenCall {
-  readonly callId: string;
-  /**
-   * Ends the call once (`EndCall` of the book). `target` is the routing target that served the call; without one its row names the
-   * canonical model.
-   */
-  end(ending: Ending, target?: string): Promise<boolean>;
-  /** The charge of this call if it ends as a success with this usage. */
-  chargeOf(usage: EngineUsage): NanoUsd;
-}
-
 export interface OpenCallsOptions {
   holds: Pick<Holds, 'settle'>;
   metrics: Pick<InferenceMetrics, 'callEnded' | 'alerted'>;
@@ -71,31 +60,56 @@ export interface OpenCallsOptions {
 }
 
 /** The calls of text under way in this router. */
-export function createOpenCalls(options: OpenCallsOptions) {
-  const book = createCallBook({ ...options, noneDueReason: LEFT_BEFORE_FIRST_EVENT.reason });
-  return {
-    open(call: AdmittedCall, hold: Pick<Hold, 'admittedAtMs'>): OpenCall {
-      const end = book.open<{ ending: Ending; target: string }>(
-        {
-          span: call.span,
-          maxTokens: call.maxTokens,
-          toEvent: (ended, instants) => toEvent(call, { ...ended, ...instants }),
-        },
-        hold,
-      );
-      return {
-        callId: call.callId,
-        end: (ending, target = call.model.id) => end({ ending, target }),
-        chargeOf: (usage) => chargeOf(call, usage).chargeNanoUsd,
-      };
-    },
-    get size(): number {
-      return book.size;
-    },
-    allEnded: book.allEnded,
-  };
+export class OpenCalls {
+  readonly #book: CallBook;
+
+  constructor(options: OpenCallsOptions) {
+    this.#book = new CallBook({ ...options, noneDueReason: LEFT_BEFORE_FIRST_EVENT.reason });
+  }
+
+  get size(): number {
+    return this.#book.size;
+  }
+
+  open(call: AdmittedCall, hold: Pick<Hold, 'admittedAtMs'>): OpenCall {
+    return new OpenCall(call, this.#book, hold);
+  }
+
+  /** Resolves once no call is under way, and the ends of all are safe. */
+  allEnded(): Promise<void> {
+    return this.#book.allEnded();
+  }
 }
-export type OpenCalls = ReturnType<typeof createOpenCalls>;
+
+/** An admitted call of text. */
+export class OpenCall {
+  readonly callId: string;
+  readonly #call: AdmittedCall;
+  readonly #end: EndCall<{ ending: Ending; target: string }>;
+
+  constructor(call: AdmittedCall, book: CallBook, hold: Pick<Hold, 'admittedAtMs'>) {
+    this.callId = call.callId;
+    this.#call = call;
+    const { span, maxTokens } = call;
+    this.#end = book.open(
+      { span, maxTokens, toEvent: (ended, instants) => toEvent(call, { ...ended, ...instants }) },
+      hold,
+    );
+  }
+
+  /**
+   * Ends the call once (`EndCall` of the book). `target` is the routing target that served the call; without one its row names the
+   * canonical model.
+   */
+  end(ending: Ending, target = this.#call.model.id): Promise<boolean> {
+    return this.#end({ ending, target });
+  }
+
+  /** The charge of this call if it ends as a success with this usage. */
+  chargeOf(usage: EngineUsage): NanoUsd {
+    return chargeOf(this.#call, usage).chargeNanoUsd;
+  }
+}
 
 const NO_USAGE: EngineUsage = { promptTokens: 0, completionTokens: 0, cachedPromptTokens: 0 };
 
