@@ -34,7 +34,7 @@ export interface AppDependencies {
   db: Pick<Database, 'query'>;
   /** The pool of look-ups. */
   lookUpDb: Queryable;
-  money: Pick<Money, 'isOpen' | 'describeLack' | 'spool'>;
+  money: Pick<Money, 'isOpen' | 'describeClosedReason' | 'spool'>;
   authenticator: Authenticator;
   telemetry: Pick<Telemetry, 'meter'>;
   lookUpsPerSecond: number;
@@ -108,7 +108,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     readinessChecks: {
       postgres: () => db.query(sql`SELECT 1`).then(() => true),
       catalog: () => routed.catalog.current() !== undefined,
-      'balances in Redis': () => money.isOpen() || money.describeLack(),
+      'balances in Redis': () => money.isOpen() || money.describeClosedReason(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },
     listWarnings: () => listBackendWarnings(routed.backends),

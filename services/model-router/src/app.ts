@@ -58,7 +58,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     },
     readinessChecks: {
       catalog: () => catalog.current() !== undefined,
-      'balances in Redis': () => money.isOpen() || money.describeLack(),
+      'balances in Redis': () => money.isOpen() || money.describeClosedReason(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },
     listWarnings: () => listFleetWarnings({ engines: fleet.engines, catalog }),

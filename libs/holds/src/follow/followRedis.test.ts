@@ -121,7 +121,7 @@ it('admits no call while Redis is full, says so, keeps its session, and admits a
   const session = await opens();
   await opened.redis.config('SET', 'maxmemory', '1');
   await until('no call is admitted', () => !sessionState.isOpen);
-  expect(sessionState.lack).toBe('Redis is full: it has reached its maxmemory');
+  expect(sessionState.closedReason).toBe('Redis is full: it has reached its maxmemory');
   expect(sessionState.memoryShare).toBeGreaterThan(1);
   await opened.redis.config('SET', 'maxmemory', '0');
   await until('calls are admitted', () => sessionState.isOpen);
@@ -179,18 +179,18 @@ it('says what keeps calls out while it does, and logs each reason once, however 
   follow();
   const looks = (count: number) => until('it looks', () => reports.length >= count);
   await looks(3);
-  expect(sessionState.lack).toBe('the ledger does not say whether the gate is open');
+  expect(sessionState.closedReason).toBe('the ledger does not say whether the gate is open');
   isLedgerAway = false;
   news = { ...news, waitsFor: ['router-2', 'router-3'] };
   await isSaidToBeBack();
   await looks(reports.length + 3);
-  expect(sessionState.lack).toBe('others have not put their calls back: router-2, router-3');
+  expect(sessionState.closedReason).toBe('others have not put their calls back: router-2, router-3');
   news = { ...news, waitsFor: ['router-3'] };
   await looks(reports.length + 3);
-  expect(sessionState.lack).toBe('others have not put their calls back: router-3');
+  expect(sessionState.closedReason).toBe('others have not put their calls back: router-3');
   await opens();
   opened.server.freeze();
-  await until('it is noticed', () => sessionState.lack === 'no Redis answers as a primary');
+  await until('it is noticed', () => sessionState.closedReason === 'no Redis answers as a primary');
   opened.server.thaw();
   await until('calls are admitted again', () => sessionState.isOpen);
   const lines = logged.map(([, message]) => message);
@@ -419,7 +419,7 @@ describe('two releases of different layouts on one Redis', () => {
     const keys = (await opened.redis.keys('*')).toSorted();
     const late = new SessionState();
     const lateFollower = aFollower(late, { layout: second });
-    await until('it says what it lacks', () => late.lack === lackOf(first, second));
+    await until('it says what it lacks', () => late.closedReason === lackOf(first, second));
     const reported = reports.length;
     await until('the first has looked again', () => reports.length > reported + 1);
     expect([late.isOpen, late.session, sessions.length, alerts().length]).toEqual([false, undefined, 1, 1]);
@@ -434,7 +434,7 @@ describe('two releases of different layouts on one Redis', () => {
     await opened.redis.flushall();
     renewMark();
     await opened.redis.mset(redisKeys.mark(TAG), markOf(news), redisKeys.layout(TAG), NEXT);
-    await until('it says what it lacks', () => sessionState.lack === lackOf(NEXT, LAYOUT));
+    await until('it says what it lacks', () => sessionState.closedReason === lackOf(NEXT, LAYOUT));
     expect([sessionState.session, sessions.length]).toEqual([undefined, 1]);
   });
 
@@ -445,7 +445,7 @@ describe('two releases of different layouts on one Redis', () => {
     await opened.redis.set(redisKeys.mark(TAG), markOf(news));
     news = { ...news, isOpen: true };
     follow({ layout });
-    await until('it has looked', () => sessionState.isOpen || sessionState.lack === lackOf(LAYOUT, layout));
+    await until('it has looked', () => sessionState.isOpen || sessionState.closedReason === lackOf(LAYOUT, layout));
     expect([sessionState.isOpen, await inRedis()]).toEqual([isOpen, null]);
   });
 });

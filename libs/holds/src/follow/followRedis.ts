@@ -179,10 +179,10 @@ export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, l
   /** One line for each thing that comes to keep calls out, however often it is looked at. */
   function closeFor(lack: Lack, details: string[] = []): void {
     sessionState.close();
-    sessionState.lack = details.length > 0 ? `${LACKS[lack]}: ${details.join(', ')}` : LACKS[lack];
+    sessionState.closedReason = details.length > 0 ? `${LACKS[lack]}: ${details.join(', ')}` : LACKS[lack];
     if (lack !== told)
       log[ALERTS[lack] ? 'error' : 'warn'](
-        { shard: shard.name, lack: sessionState.lack },
+        { shard: shard.name, lack: sessionState.closedReason },
         ALERTS[lack] ?? 'no call is admitted',
       );
     told = lack;

@@ -46,9 +46,9 @@ it('is not closed by a shard that is lost later, but by the last', () => {
 });
 
 it('says once what keeps calls out, however many shards lack it', () => {
-  expect(createOpenness({ all: [] }).describeLack()).toBe('no Redis has answered yet');
-  for (const sessionState of sessionStates) sessionState.lack = 'no Redis answers as a primary';
-  expect(openness.describeLack()).toBe('no Redis answers as a primary');
-  sessionStates[1].lack = 'its calls are not put back yet';
-  expect(openness.describeLack()).toBe('no Redis answers as a primary; its calls are not put back yet');
+  expect(createOpenness({ all: [] }).describeClosedReason()).toBe('no Redis has answered yet');
+  for (const sessionState of sessionStates) sessionState.closedReason = 'no Redis answers as a primary';
+  expect(openness.describeClosedReason()).toBe('no Redis answers as a primary');
+  sessionStates[1].closedReason = 'its calls are not put back yet';
+  expect(openness.describeClosedReason()).toBe('no Redis answers as a primary; its calls are not put back yet');
 });

@@ -9,7 +9,7 @@ export interface Openness {
   /** Whether calls of some workspace are admitted: a shard that is lost closes its own, and not the process. */
   isOpen(): boolean;
   /** Describes the last reason for refusing calls, for logs. */
-  describeLack(): string;
+  describeClosedReason(): string;
 }
 
 /** Goes by how the shards stood whenever it was asked. */
@@ -23,6 +23,7 @@ export function createOpenness(shards: Pick<Shards, 'all'>): Openness {
       settledAt = Math.min(settledAt, open === shards.all.length ? now : now + SETTLE_MS);
       return now >= settledAt;
     },
-    describeLack: () => [...new Set(shards.all.map(({ sessionState }) => sessionState.lack))].join('; ') || NO_SHARD,
+    describeClosedReason: () =>
+      [...new Set(shards.all.map(({ sessionState }) => sessionState.closedReason))].join('; ') || NO_SHARD,
   };
 }

@@ -16,7 +16,7 @@ export class SessionState {
   #onDoubt: (() => void) | undefined;
   #putBacks = 0;
   /** The last reason for refusing calls while this is not open, for logs. */
-  lack = 'it has not been looked at yet';
+  closedReason = 'it has not been looked at yet';
   /** Share of its maxmemory that this Redis used when it was asked last; above 1 it admits nothing. 0 without a limit. */
   memoryShare = 0;
 
