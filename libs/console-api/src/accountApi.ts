@@ -343,6 +343,7 @@ export const REFUSALS = {
   },
   organization_not_found: { status: 404, message: 'There is no such organization, or you are not a member of it.' },
   right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
+  database_away: { status: 503, message: 'The account layer cannot answer right now. Try again in some seconds.' },
 };
 
 const defineRoutes = <const Routes extends Record<string, AccountRoute>>(routes: Routes): { routes: Routes } => ({

@@ -29,7 +29,7 @@ const UNREACHABLE_KINDS = new Set([
 
 /** Messages of the driver and of Prisma about a silent server or an ended session. These errors have no code. */
 const SILENCE =
-  /Connection terminated|is not queryable|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time/;
+  /Connection terminated|is not queryable|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time|on an expired transaction/;
 /** Classes of SQLSTATE: connection exception, insufficient resources, operator intervention. */
 const UNREACHABLE_STATES = /^(08|53|57P)/;
 /** Classes of SQLSTATE that do not depend on the data: connection, transaction, conflict, schema, resources, lock, intervention, system. */

@@ -20,6 +20,7 @@ import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { createFaultWording, createRequestReader, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
+import { isCanceled, isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { flat } from '@turnpike/public-api/wireError';
@@ -144,7 +145,9 @@ export function createApp(dependencies: AppDependencies): Express {
   const wordFault = createFaultWording({
     routes: { ...accountApi.routes, any: ANY_ROUTE, webhooks: OF_WEBHOOKS, documents: OF_DOCUMENTS },
   });
-  const onError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
+  const onError: ErrorRequestHandler = (thrown: unknown, _req, res, _next) => {
+    const isAway = isUnreachable(thrown) || isCanceled(thrown);
+    const error = isAway ? new ApiError({ kind: 'database_away' }, { cause: thrown }) : thrown;
     const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
     metrics.faulted({ route: routeOf(res), fault });
     const wireError = wordFault(error) ?? (isUndecodablePath(error) ? notFound : toInternalError());

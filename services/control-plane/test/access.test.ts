@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
+import { sql } from '@turnpike/postgres/sql';
+import { until } from '@turnpike/test-support/until';
 import { ACCOUNT_ORIGIN, type Browser, startAccount, type TestAccount } from './startAccount.ts';
 
 const ROUTES = Object.entries<AccountRoute>(accountApi.routes);
@@ -108,4 +110,19 @@ it('answers its health to everybody, and lets no cache keep an answer', async ()
   expect([status, body]).toEqual([200, { status: 'ok' }]);
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   expect(headers.get('cache-control')).toBe('no-store');
+});
+
+it('says that the account layer cannot answer when its database breaks off', async () => {
+  const { status, body } = await account.db.$transaction(async (tx) => {
+    await tx.$executeRaw(sql`LOCK TABLE session IN ACCESS EXCLUSIVE MODE`);
+    const asked = of('owner').get('/account/organizations');
+    await until('the end of the connection that waits', async () => {
+      const [row] = await tx.$queryRaw<{ ended: number }[]>(sql`
+        SELECT count(pg_terminate_backend(pid))::INTEGER AS ended FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND datname = current_database()`);
+      return row?.ended === 1;
+    });
+    return asked;
+  });
+  expect([status, body.error]).toEqual([503, 'database_away']);
 });

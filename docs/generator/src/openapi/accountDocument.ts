@@ -43,8 +43,17 @@ function describeAccess(access: AccountRoute['access']): string {
 
 /** The refusals of a route's guard. */
 function listRefusals({ access, method }: AccountRoute): Record<string, FaultWording> {
-  const { foreign_origin, not_json, no_session, organization_not_found, right_missing, step_up_required } = REFUSALS;
+  const {
+    foreign_origin,
+    not_json,
+    no_session,
+    organization_not_found,
+    right_missing,
+    step_up_required,
+    database_away,
+  } = REFUSALS;
   return {
+    database_away,
     ...(method !== 'GET' && { foreign_origin, not_json }),
     ...(access.of !== 'anyone' && { no_session }),
     ...(access.of === 'member' && { organization_not_found, right_missing }),
