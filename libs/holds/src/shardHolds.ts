@@ -68,7 +68,7 @@ export class ShardHolds {
   }
 
   /**
-   * Takes a hold in one round trip: gate 4 (specification, Order of the gates). An admitted call is put back with all others from then
+   * Takes a hold in one round trip: gate 4. An admitted call is put back with all others from then
    * on. If another session began before the answer came, its list lacks the call: the hold is released, and the answer is `closed`.
    * After a rejection Redis may still admit the call, so the hold is released too.
    */

@@ -13,7 +13,7 @@ import { type Session, SessionState } from '../redis/sessionState.ts';
 import { followRedis } from './followRedis.ts';
 import type { OwnerReport, RedisNews } from './reportToLedger.ts';
 
-// One owner and what the ledger tells it, on a real Redis (decision page: when Redis is lost).
+// One owner and what the ledger tells it, on a real Redis.
 
 let opened: OpenedRedis;
 let redis: ReturnType<typeof connectRedis>;

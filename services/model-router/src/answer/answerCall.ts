@@ -33,7 +33,7 @@ export interface AnswerOptions {
 
 /**
  * Answers an admitted call, streamed or whole, and ends it whatever comes: it is settled before the last byte leaves. A stream
- * never ends silently: what is not whole ends in an error event (decisions, Streams). Throws the fault of a call whose client
+ * never ends silently: what is not whole ends in an error event. Throws the fault of a call whose client
  * has been sent nothing yet.
  */
 export async function answerCall(
@@ -132,7 +132,7 @@ export type LoadedImages =
   | Extract<Outcome, { kind: 'left_before_engine' | 'refused' }>;
 
 /**
- * Fetches the images of an admitted call (decisions, Images in chat). Whatever is wrong with one, the fault is the same. Throws
+ * Fetches the images of an admitted call. Whatever is wrong with one, the fault is the same. Throws
  * `key_bound_reached` or `no_room_for_body`.
  */
 export async function loadImages(

@@ -31,7 +31,7 @@ export const ENGINE_FAILED: EngineFault = { kind: 'engine_failed' };
 
 /**
  * How an outcome is booked, and the fault that its client is told of; undefined where the client is gone. A call is charged by
- * what its engine counted; where no count came it ends as unknown, which is never guessed (decisions, What is billed). An answer
+ * what its engine counted; where no count came it ends as unknown, which is never guessed. An answer
  * that is whole is handed out as such only if it was counted and its ending is kept; otherwise its client is told the fault.
  * `chargeOf` is the charge of a usage.
  */

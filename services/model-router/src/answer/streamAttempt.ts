@@ -15,8 +15,8 @@ import { type AttemptEnd, dispatchCall } from './runOnEngines.ts';
 const TRAILER_MS = 1_000;
 
 /**
- * How long an engine may still give a count after its client has left a stream of which nothing had come (decisions, What is
- * billed). Its prompt is being computed, and is not free.
+ * How long an engine may still give a count after its client has left a stream of which nothing had come. Its prompt is being
+ * computed, and is not free.
  */
 export const LISTEN_ON_MS = 5_000;
 

@@ -17,7 +17,7 @@ type AnswerMemory = Pick<TakenBytes, 'take' | 'giveBack'>;
 
 /**
  * Attempts at a whole answer, all within the time of one. A client that leaves changes nothing: the engine finishes what it
- * began, and that is charged (decisions, What is billed).
+ * began, and that is charged.
  */
 export function attemptWhole({ timeouts }: AnswerDependencies, call: Call, room: AnswerMemory): AttemptOn {
   const deadline = performance.now() + timeouts.wholeMs;

@@ -99,7 +99,7 @@ it.each<InferenceFault>([
   expect(errorOf(fault)).toMatchObject({ status: 429, error: { doc_url: keysPageUrl } });
 });
 
-/** The usual clients retry by themselves: what would only fail again says so (decisions, Streams). */
+/** The usual clients retry by themselves: what would only fail again says so. */
 it.each<[number, InferenceFault]>([
   [402, { kind: 'account_on_hold' }],
   [402, { kind: 'billing_not_provisioned' }],

@@ -37,7 +37,7 @@ const CUT_MESSAGES: Record<Exclude<CutFault['by'], 'too_long'>, string> = {
     'The stream was ended because the model called a tool without a name, or more tools than an answer may have.',
 };
 
-/** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
+/** How chat, completions and embeddings word a fault past gate 1. A missing case does not compile. */
 export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOptions): WireError {
   const docUrl = { doc_url: keysPageUrl };
   switch (fault.kind) {

@@ -43,7 +43,7 @@ export const isMedia = ({ category }: CatalogModel): boolean => MEDIA_CATEGORIES
 /**
  * The model that a client's `model` value names in this region.
  * Throws `unknown_model` if nothing matches; a model not cleared for the region is not in its catalog, so from outside
- * the two look the same (specification, Errors, 404).
+ * the two look the same.
  */
 export function getModel(catalog: Catalog, name: string): PricedModel {
   const model = catalog.find(name);

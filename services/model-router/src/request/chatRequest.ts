@@ -33,7 +33,7 @@ export const CHAT: Operation = {
   limits: { maxBytes: 20 * MIB, maxTextBytes: 4 * MIB, kept: KEPT_IN_CHATS },
   parse: parseChatRequest,
   isGenerating: true,
-  maxWholeOutputTokens: 2_048, // specification, Limits
+  maxWholeOutputTokens: 2_048,
   prefixMembers: ['tools', 'messages'],
   isAskedByBody: true,
 };
@@ -43,7 +43,7 @@ type Message = ChatRequest['messages'][number];
 const readFields = createFieldReader(chatRequestSchema);
 
 /**
- * Checks a chat body against the focused subset (specification, Chat completion request fields). Throws `invalid_request`,
+ * Checks a chat body against the focused subset. Throws `invalid_request`,
  * or `body_text_too_large` if strings that looked like inline images are none.
  */
 export function parseChatRequest(body: JsonBody): InferenceRequest {
@@ -161,7 +161,7 @@ function toEngineFormat(format: Format | undefined): EngineFormat | undefined {
   return { type: 'json_schema', json_schema: { name: 'response', description: undefined, schema, strict: undefined } };
 }
 
-/** Whether a schema was asked for that the model cannot keep to: then any JSON object will do (specification, response_format). */
+/** Whether a schema was asked for that the model cannot keep to: then any JSON object will do. */
 const fallsBackToJsonObject = (format: EngineFormat | undefined, model: PricedModel): boolean =>
   format?.type === 'json_schema' && !model.supportedFeatures.includes('json_schema');
 

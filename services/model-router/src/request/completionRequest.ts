@@ -29,7 +29,7 @@ export const COMPLETIONS: Operation = {
 
 const readFields = createFieldReader(completionRequestSchema);
 
-/** Checks a legacy completion (specification, Legacy completion request). Throws `invalid_request`. */
+/** Checks a legacy completion. Throws `invalid_request`. */
 export function parseCompletionRequest(body: JsonBody): InferenceRequest {
   refuseEngineControlKeys(body.value);
   const parsed = readFields(body.value);

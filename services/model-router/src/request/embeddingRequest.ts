@@ -24,7 +24,7 @@ export const EMBEDDINGS: Operation = {
 
 const readFields = createFieldReader(embeddingRequestSchema);
 
-/** Checks an embedding request (specification, Embedding request and response). Throws `invalid_request`. */
+/** Checks an embedding request. Throws `invalid_request`. */
 export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
   refuseEngineControlKeys(body.value);
   refuseTokenIds(body.value.input);

@@ -2,7 +2,7 @@ import { ENGINE_CONTROL_KEYS, SEED_TOO_LARGE } from '@turnpike/public-api/reques
 import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 
-/** Throws `invalid_request` naming the first key of the body that no client may set (decisions, Order of the gates). */
+/** Throws `invalid_request` naming the first key of the body that no client may set. */
 export function refuseEngineControlKeys(value: Record<string, unknown>): void {
   for (const key of Object.keys(value)) {
     if (ENGINE_CONTROL_KEYS.has(key) && value[key] !== null) throw invalidRequest(key, `${key} is not supported`);

@@ -36,7 +36,7 @@ export interface InferenceDependencies {
 }
 
 /**
- * POST of an operation: the gates in their order (decisions, Order of the gates), then an engine's answer, streamed or whole.
+ * POST of an operation: the gates in their order, then an engine's answer, streamed or whole.
  */
 export function createInference(operation: AnsweredOperation, dependencies: InferenceDependencies): RequestHandler {
   const { region, catalog, authenticator, money, fleet, answers, log } = dependencies;

@@ -227,7 +227,7 @@ type TextDelta = Record<string, string | null>;
 
 /**
  * Text that an engine wrote before the call of a tool that it has to call. It is withheld, so that an answer without a call can still be a
- * refusal (decisions, Streams). Deltas are put together to one, as they reach the client at once. A model may think for thousands of
+ * refusal. Deltas are put together to one, as they reach the client at once. A model may think for thousands of
  * tokens first: each delta of its own would take as much memory as fifty in one.
  */
 class WithheldText {

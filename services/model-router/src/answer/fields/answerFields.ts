@@ -150,7 +150,7 @@ export function readEngineUsage(usage: unknown): ShownUsage | undefined {
   };
 }
 
-/** The `usage` a client reads, with its charge. Both cache counts are 0 on models that are not cache-capable (specification, Chat response fields). */
+/** The `usage` a client reads, with its charge. Both cache counts are 0 on models that are not cache-capable. */
 export function toUsageBody(
   usage: ShownUsage,
   { isCacheCapable, chargeOf }: { isCacheCapable: boolean; chargeOf: (usage: EngineUsage) => NanoUsd },
