@@ -196,7 +196,7 @@ it('ends a stream that its client reads too slowly, and charges the running coun
     begin(res).on('drain', flood);
     flood();
   });
-  const { url, call } = await streamed([engine], { timeouts: { streamMs: 3_000 } });
+  const { url, call } = await streamed([engine], { timeouts: { streamMs: 8_000 } });
   await ask(url); // and never reads
   await until('the engine is stopped', () => engine.abortedRequests === 1);
   await until('the call is ended', () => call.endings.length > 0);
