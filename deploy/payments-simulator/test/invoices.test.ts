@@ -110,6 +110,13 @@ it('cannot charge a customer without a card', async () => {
   await expect(pay((await finalized(id)).id)).rejects.toMatchObject({ statusCode: 400 });
 });
 
+/** Waits for the invoices of all sessions that were paid, which come a moment later. */
+const allInvoiced = () =>
+  until('the invoices of all sessions', async () => {
+    const { data } = await simulator.stripe.checkout.sessions.list({ limit: 100, status: 'complete' });
+    return data.every(({ invoice }) => invoice !== null);
+  });
+
 it('numbers invoices when they are finalized, without gaps, whatever becomes of drafts and declines', async () => {
   const customer = await aSavedCard();
   const drafts = await Promise.all(
@@ -118,10 +125,7 @@ it('numbers invoices when they are finalized, without gaps, whatever becomes of 
   expect(drafts.map(({ number }) => number)).toEqual([null, null, null]);
   await Promise.all(drafts.map(({ id }) => simulator.stripe.invoices.del(id)));
   await Promise.all(Array.from({ length: 10 }, () => finalized(customer)));
-  await until('the invoices of all sessions', async () => {
-    const { data } = await simulator.stripe.checkout.sessions.list({ limit: 100, status: 'complete' });
-    return data.every(({ invoice }) => invoice !== null);
-  });
+  await allInvoiced();
   const { numbers } = await simulator.order<{ numbers: string[] }>('GET', 'truth');
   expect(numbers).toEqual(numbers.map((_number, index) => `TURN-${String(index + 1).padStart(4, '0')}`));
 });
@@ -141,6 +145,7 @@ it('keeps a final invoice as it is when its customer changes', async () => {
 
 it('shows the tax before paying', async () => {
   const { id } = await simulator.stripe.customers.create({ address: { country: 'DE' } });
+  await allInvoiced();
   const before = await simulator.order<{ numbers: string[] }>('GET', 'truth');
   const preview = await simulator.stripe.invoices.createPreview({
     customer: id,
