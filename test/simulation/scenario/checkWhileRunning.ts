@@ -47,8 +47,14 @@ function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
   checkCommitments(stack, call);
 }
 
-/** A router lets calls in only once all that it runs are put back. An answer that it does not believe lets nothing in. */
-export function checkLetIn({ truth }: Stack, call: TrueCall): void {
+/**
+ * A router lets calls in only once all that it runs are put back. An answer that it does not believe lets nothing in. A call that was
+ * admitted before its router was given up, under the session that the router still has, is like those that run: to a router whose clock
+ * stood still the answer came at once.
+ */
+export function checkLetIn({ truth, machines }: Stack, call: TrueCall): void {
+  const session = machines.find(({ routerId }) => routerId === call.routerId)?.router?.session();
+  if (call.isExcused && call.session === session) return;
   for (const other of truth.calls.values()) {
     const isRunning = other.isLetIn && !other.ending && other.incarnation === call.incarnation;
     if (other.isExcused && isRunning && other.routerId === call.routerId)
