@@ -49,8 +49,8 @@ function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
 
 /**
  * A router lets calls in only once all that it runs are put back. An answer that it does not believe lets nothing in. A call that was
- * admitted before its router was given up, under the session that the router still has, is like those that run: to a router whose clock
- * stood still the answer came at once.
+ * admitted before its router was given up is like those that run, if the session is still the same. To a router whose clock stood still
+ * the answer came at once.
  */
 export function checkLetIn({ truth, machines }: Stack, call: TrueCall): void {
   const session = machines.find(({ routerId }) => routerId === call.routerId)?.router?.session();
