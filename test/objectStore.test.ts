@@ -220,10 +220,12 @@ describeWithS3('a real S3 server', () => {
       const bytes = bytesOf(LARGE_BYTES);
       async function* chunks(): AsyncGenerator<Buffer> {
         yield bytes.subarray(0, 5 * MIB + 1);
+        // This one is read ahead.
+        yield bytes.subarray(5 * MIB + 1, 6 * MIB);
         // The store takes it when the first part is stored. A cut before that might leave an upload that no process knows.
         await link.become({ bytesPerSecond: MIB, sliceBytes: 100_000 });
         void cutSoon();
-        yield bytes.subarray(5 * MIB + 1);
+        yield bytes.subarray(6 * MIB);
       }
       /** The second part takes five seconds. */
       async function cutSoon(): Promise<void> {
