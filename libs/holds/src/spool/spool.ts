@@ -12,8 +12,8 @@ import {
   type Segment,
   toLine,
   toSegment,
-  WatchedDisk,
 } from './spoolSegment.ts';
+import { WatchedDisk } from './watchedDisk.ts';
 
 const SEGMENT_BYTES = 1_048_576;
 const FLUSH_MS = 50;
