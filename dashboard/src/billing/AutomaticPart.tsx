@@ -37,7 +37,7 @@ const PAUSE_REASONS: Record<NonNullable<Rule['pause_reason']>, string> = {
   euro_rate_missing: 'the euro rate of this month is missing',
 };
 
-/** Names a card as it does itself: `Visa ending in 4242 (12/34)`. */
+/** Returns the name of a card with its last month: `Visa ending in 4242 (12/34)`. */
 const nameOf = (card: Card): string => `${toCardName(card)} (${card.expires.slice(5)}/${card.expires.slice(2, 4)})`;
 
 /** The automatic top-up of the workspace: its terms, what holds it back, and the dialogs that change it. */

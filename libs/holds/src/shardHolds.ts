@@ -68,9 +68,9 @@ export class ShardHolds {
   }
 
   /**
-   * Takes a hold in one round trip: gate 4. An admitted call is put back with all others from then
-   * on. If another session began before the answer came, its list lacks the call: the hold is released, and the answer is `closed`.
-   * After a rejection Redis may still admit the call, so the hold is released too.
+   * Takes a hold in one round trip. From then on the admitted call is put back with all others. If another session began before the
+   * answer came, its list lacks the call: the hold is released, and the answer is `closed`. After a rejection Redis may still admit
+   * the call, so the hold is released too.
    */
   async admit(request: AdmitRequest): Promise<Admission> {
     const { callId, key } = request;

@@ -60,7 +60,7 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
   ...fields,
 });
 
-/** Dependencies without engines and images, where nobody waits. */
+/** The dependencies of an answer, with no engine, no image and an empty queue. */
 export const answerDependencies = (fields: Partial<AnswerDependencies> = {}): AnswerDependencies => ({
   engines: anEngineRegistry(),
   queue: anEngineQueue(),
