@@ -475,6 +475,56 @@ it('shows a call by the id of its answer or of its header: what became of it, an
   });
 });
 
+it('has one line in the access log of a call that was served, refused, or never passed on', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
+  const ask = async (path: string, model: string) => {
+    const messages = [{ role: 'user', content: 'Nobody reads this [[sim: tokens=4]]' }];
+    const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ model, max_tokens: 4, messages });
+    const response = await fetch(stack.baseUrl + path, { method: 'POST', headers, body });
+    await response.text();
+    const { status } = response;
+    return { status, requestId: response.headers.get('x-request-id') ?? '' };
+  };
+  const services = ['edge', 'model-router'];
+  const lineOf = ({ requestId }: { requestId: string }) =>
+    until('the line of the request', async () => {
+      const all = (await Promise.all(services.map((service) => readLogLines(stack.stateDir, service)))).flat();
+      const lines = all.filter((line) => line.msg === 'access' && line.requestId === requestId);
+      expect(lines.length).toBeLessThan(2);
+      return lines[0] as ((typeof lines)[0] & Record<string, unknown>) | undefined;
+    });
+
+  const served = await lineOf(await ask('/chat/completions', MODEL));
+  const call = await until('the call to be recorded', async () => {
+    const { code, stdout } = await runTurnpikeHere(['calls', 'show', served.callId ?? '', '--json'], stack);
+    return code === 0 && JSON.parse(stdout).call;
+  });
+  expect(served).toMatchObject({
+    service: 'model-router',
+    route: 'POST /v1/chat/completions',
+    keyId,
+    model: MODEL,
+    engine: expect.stringContaining(call.model),
+    status: 200,
+    outcome: 'whole',
+    promptTokens: call.prompt_tokens,
+    completionTokens: 4,
+    chargeNanoUsd: call.charge_nano_usd,
+  });
+  const refusal = await ask('/chat/completions', 'a-model-of-nobody');
+  const refusedLine = await lineOf(refusal);
+  expect(refusedLine).toMatchObject({ service: 'model-router', keyId, status: 404, fault: 'unknown_model' });
+  const unlistedLine = await lineOf(await ask('/a-path-of-nobody', MODEL));
+  expect(unlistedLine).toMatchObject({ service: 'edge', route: 'unlisted', status: 404 });
+  for (const secret of [apiKey, 'Nobody reads', 'of-nobody'])
+    expect(JSON.stringify([served, refusedLine, unlistedLine])).not.toContain(secret);
+
+  const { problem } = await refused('calls', 'show', refusal.requestId);
+  expect(problem).toContain(`grep ${refusal.requestId}`);
+  expect(problem).toContain(refusedLine.time.slice(0, 'yyyy-mm-ddThh'.length));
+});
+
 it('shows a media job by its id while it waits, and with its call once it has ended', async () => {
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);

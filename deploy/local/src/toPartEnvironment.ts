@@ -19,7 +19,12 @@ export function toPartEnvironment(): Record<string, string> {
 }
 
 /** Variables by which people watch a stack. Its services take them from the environment that starts it. */
-const VARIABLES = ['LOG_LEVEL', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'TRACE_SAMPLE_RATIO'] as const;
+const VARIABLES = [
+  'LOG_LEVEL',
+  'ACCESS_LOG_SAMPLE_RATIO',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'TRACE_SAMPLE_RATIO',
+] as const;
 
 /** How much the services of a stack log, and where they send traces. A wrong value is for the services to refuse. */
 export type Observation = Partial<Record<(typeof VARIABLES)[number], string>>;

@@ -40,7 +40,7 @@ export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOption
       takenBy = address;
     });
     if (takenBy !== undefined) wrongKeys.giveBack(takenBy);
-    return { kind: 'key', key } satisfies KeyPrincipal;
+    return { kind: 'key', keyId: key.keyId, key } satisfies KeyPrincipal;
   };
 }
 

@@ -9,6 +9,8 @@ export const portSchema = z.coerce
   .min(1, 'must be a port from 1 to 65535')
   .max(65_535, 'must be a port from 1 to 65535');
 
+const shareSchema = z.coerce.number().min(0, 'must be from 0 to 1').max(1, 'must be from 0 to 1');
+
 /** The variables that every service reads. */
 export const commonConfig = {
   /** Address the service listens on; loopback on a laptop, all of the pod's addresses on Kubernetes. */
@@ -32,7 +34,7 @@ export const commonConfig = {
   /** Base address of an OpenTelemetry collector that takes OTLP over HTTP. Without it nothing is traced. */
   OTEL_EXPORTER_OTLP_ENDPOINT: serviceUrlSchema.optional(),
   /** Share of calls that are traced, 0 to 1. The edge decides for the whole call. */
-  TRACE_SAMPLE_RATIO: z.coerce.number().min(0, 'must be from 0 to 1').max(1, 'must be from 0 to 1').default(0.01),
+  TRACE_SAMPLE_RATIO: shareSchema.default(0.01),
 };
 
 /** The variables that every service of a region reads. */
@@ -42,5 +44,10 @@ export const regionConfig = {
    * not exist.
    */
   REGION: regionSchema,
+  /**
+   * Share of served requests that have a line in the access log, 0 to 1. Requests that were refused or failed all have one. Needs
+   * `LOG_LEVEL` `info`. The control plane has no access log.
+   */
+  ACCESS_LOG_SAMPLE_RATIO: shareSchema.default(1),
   ...commonConfig,
 };

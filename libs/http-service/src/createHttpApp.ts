@@ -12,10 +12,19 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
+import type { AccessLog } from './accessLog.ts';
 import { FaultLog } from './faultLog.ts';
 import { admit, type Guard, internalCallerOf, toGuardError } from './guard.ts';
 import { newUuidV7 } from './newUuidV7.ts';
-import { enterRoute, observeRequest, routeOf, spanOf } from './observeRequests.ts';
+import {
+  beginHandling,
+  endHandling,
+  enterRoute,
+  noteFault,
+  observeRequest,
+  routeOf,
+  spanOf,
+} from './observeRequests.ts';
 import { createRequestMetrics } from './requestMetrics.ts';
 import { sendWireError } from './sendWireError.ts';
 
@@ -32,6 +41,8 @@ export interface HttpAppOptions {
   /** Counts the requests and follows those that are traced. */
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
   routes: Route[];
+  /** Takes a line for each request; none where there is no access log. */
+  accessLog?: AccessLog | undefined;
   /** Words an error that a handler threw, for the family of the path. Undefined means: not foreseen, a 500. */
   toWireError: (error: unknown, path: string) => WireError | undefined;
 }
@@ -43,7 +54,7 @@ const REQUEST_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
  * A listener that serves exactly the listed routes, by express: `x-request-id` on every answer, 405 with `Allow` on a known path,
  * 404 elsewhere, and no error that could show a stack. Throws if a route names no guard or stands twice.
  */
-export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOptions): RequestListener {
+export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }: HttpAppOptions): RequestListener {
   const { tracer } = telemetry;
   const metrics = createRequestMetrics(telemetry.meter);
   const faultLog = new FaultLog(log);
@@ -81,6 +92,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     const route = routeOf(res);
     const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
     metrics.faulted({ route, fault });
+    noteFault(res, fault);
     spanOf(res).setAttributes({ 'turnpike.fault': fault });
     const status = wireError?.status ?? 500;
     if (status >= 500) faultLog.write(toRequestLog(log, res), error, { route, status });
@@ -104,10 +116,13 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     };
     try {
       enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
+      beginHandling(res);
       res.locals.principal = await guard(req);
       await handler(req, res, next);
     } catch (error) {
       onError(error, req, res, next);
+    } finally {
+      endHandling(res);
     }
   }
 
@@ -115,7 +130,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     const given = req.headers[REQUEST_ID_HEADER];
     // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
     res.setHeader(REQUEST_ID_HEADER, typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : newUuidV7());
-    observeRequest(res, metrics);
+    observeRequest(res, metrics, accessLog);
     const [path = ''] = req.url?.split('?', 1) ?? [];
     const route = `${req.method} ${path}`;
     const exact = exactRoutes.get(route);

@@ -8,6 +8,8 @@ import { routeOf } from './observeRequests.ts';
 /** The sender of a request, as a guard found it: anyone, a service or the operator, a key; later a person's session. */
 export interface Principal {
   kind: string;
+  /** Id of the API key that the request came with, for the access log. */
+  keyId?: string;
 }
 
 /** Finds the sender of a request. Throws if the sender may not use the route. An app with a route without a guard does not start. */

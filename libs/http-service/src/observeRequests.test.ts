@@ -1,16 +1,20 @@
 import type { AddressInfo } from 'node:net';
-import { expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { BufferedLines } from '@turnpike/logging/bufferedLines';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { bare } from '@turnpike/public-api/wireError';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, startCollector } from '@turnpike/test-support/startCollector';
-import { createHttpApp } from './createHttpApp.ts';
+import { until } from '@turnpike/test-support/until';
+import { AccessLog } from './accessLog.ts';
+import { createHttpApp, type Route } from './createHttpApp.ts';
 import { drain } from './drain.ts';
 import { openGuard } from './guard.ts';
 import { listen } from './listen.ts';
-import { spanOf } from './observeRequests.ts';
+import { noteCall, spanOf } from './observeRequests.ts';
 import { createMetricsRoute } from './serviceApps.ts';
 
 const CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
@@ -131,4 +135,148 @@ it('names the request and the call in the log line of a failure', async () => {
   const child = jest.spyOn(log, 'child').mockClear();
   await observe((url) => fetch(`${url}/things/broken`, { headers: { 'x-request-id': 'request-2' } }));
   expect(child.mock.calls).toEqual([[{ requestId: 'request-2', callId: 'call-1' }]]);
+});
+
+const ENDED = {
+  canonicalModel: 'a-model',
+  status: 'success',
+  reason: 'client_left',
+  isStream: true,
+  promptTokens: 12,
+  cachedPromptTokens: 4,
+  completionTokens: 3,
+  billingUnit: 'token',
+  startedAtMs: 0,
+  endedAtMs: 1,
+  chargeNanoUsd: 5_000n,
+} as const;
+
+describe('the access log', () => {
+  /** Sends requests to one route, and returns its lines once there are so many. */
+  async function linesOf(
+    handler: Route['handler'],
+    send: (url: string) => Promise<unknown>,
+    { sampleRatio = 1, count = 1 } = {},
+  ): Promise<Record<string, unknown>[]> {
+    const lines: string[] = [];
+    const stream = { write: (line: string) => lines.push(line), flushSync() {} };
+    const buffered = new BufferedLines({ service: 'test', scope: 'us' }, 'access', stream);
+    const server = await listen(
+      createHttpApp({
+        log,
+        telemetry: noTelemetry,
+        accessLog: new AccessLog(buffered, { sampleRatio }),
+        toWireError: (error) => (error instanceof ApiError ? bare(402, 'refused') : undefined),
+        routes: [{ method: 'post', path: '/calls', guard: () => ({ kind: 'key', keyId: 'key_1' }), handler }],
+      }),
+      { host: '127.0.0.1', port: 0 },
+    );
+    await send(`http://127.0.0.1:${(server.address() as AddressInfo).port}/calls`);
+    await until('the lines', () => lines.length >= count);
+    await drain([server], { settleMs: 0 });
+    return lines.map((line) => JSON.parse(line));
+  }
+  const secret = 'a secret of the client';
+  const post = (url: string, init: RequestInit = {}) =>
+    fetch(`${url}?q=${secret}`, {
+      method: 'POST',
+      headers: { authorization: secret, 'x-request-id': 'request-3' },
+      body: secret,
+      ...init,
+    });
+
+  it('has one line of a call: its ids, model, engine, tokens and charge, and nothing that its client sent', async () => {
+    const lines = await linesOf((_req, res) => {
+      res.setHeader('x-router-call-id', 'call-3');
+      noteCall(res, { model: 'a-model' });
+      noteCall(res, { engine: 'engine-1', call: { ended: { ...ENDED, reason: 'completed' } } });
+      res.json({ answer: secret });
+    }, post);
+    expect(lines).toEqual([
+      {
+        level: 'info',
+        service: 'test',
+        scope: 'us',
+        msg: 'access',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        requestId: 'request-3',
+        callId: 'call-3',
+        keyId: 'key_1',
+        route: 'POST /calls',
+        status: 200,
+        outcome: 'whole',
+        ms: expect.any(Number),
+        model: 'a-model',
+        engine: 'engine-1',
+        promptTokens: 12,
+        cachedPromptTokens: 4,
+        completionTokens: 3,
+        chargeNanoUsd: '5000',
+        ending: 'success',
+        reason: 'completed',
+      },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain('secret');
+  });
+
+  it('has the charge of a call that its client left, once its handler knows it', async () => {
+    const leaving = new AbortController();
+    const left = Promise.withResolvers<void>();
+    const handler: Route['handler'] = async (_req, res) => {
+      res.on('close', left.resolve);
+      leaving.abort();
+      await left.promise;
+      noteCall(res, { call: { ended: ENDED } });
+    };
+    const lines = await linesOf(handler, (url) => post(url, { signal: leaving.signal }).catch(() => {}));
+    expect(lines).toMatchObject([{ outcome: 'left', chargeNanoUsd: '5000', reason: 'client_left' }]);
+    expect(lines[0]).not.toHaveProperty('status');
+  });
+
+  it('has every request that was refused or failed, where none of those that are served is sampled', async () => {
+    const answers = [
+      (): never => {
+        throw new ApiError({ kind: 'insufficient_balance' });
+      },
+      (): never => {
+        throw new Error(secret);
+      },
+    ];
+    const handler: Route['handler'] = (_req, res) => {
+      answers.shift()?.();
+      res.json({});
+    };
+    const send = async (url: string) => {
+      for (const status of [402, 500, 200]) expect((await post(url)).status).toBe(status);
+      await fetch(`${url}/${secret}`);
+    };
+    const lines = await linesOf(handler, send, { sampleRatio: 0, count: 3 });
+    expect(lines).toMatchObject([
+      { status: 402, fault: 'insufficient_balance', route: 'POST /calls' },
+      { status: 500, fault: 'unforeseen', route: 'POST /calls' },
+      { status: 404, route: 'unlisted' },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain('secret');
+  });
+
+  it('has a thousand lines of failures a second, and counts the others', () => {
+    jest.useFakeTimers();
+    try {
+      const lines: object[] = [];
+      const accessLog = new AccessLog({ write: (line) => lines.push(line) }, { sampleRatio: 1 });
+      const refuse = (status: number) =>
+        accessLog.write(
+          { requestId: '', callId: undefined, keyId: undefined, route: '', status, fault: '', outcome: 'whole', ms: 1 },
+          {},
+        );
+      for (let count = 0; count < 1_200; count += 1) refuse(429);
+      expect(lines).toHaveLength(1_000);
+      jest.advanceTimersByTime(1_000);
+      refuse(429);
+      refuse(429);
+      expect(lines.slice(1_000)).toMatchObject([{ leftOut: 200 }, { leftOut: undefined }]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
 });

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import type { AccessLog } from './accessLog.ts';
 import { createHttpApp, type HttpAppOptions, type Route } from './createHttpApp.ts';
 import { openGuard } from './guard.ts';
 import { createHealthRoutes, type ReadinessChecks, type Warning } from './healthRoutes.ts';
@@ -26,16 +27,18 @@ export interface ServiceRoutes {
 /** The apps of a service's two listeners. */
 export function createServiceApps(
   routes: ServiceRoutes,
-  { log, telemetry }: { log: Logger; telemetry: Telemetry },
+  { log, telemetry, accessLog }: { log: Logger; telemetry: Telemetry; accessLog?: AccessLog | undefined },
 ): { publicApp: RequestListener; internalApp: RequestListener } {
-  const toApp = (table: RouteTable): RequestListener => createHttpApp({ ...table, log, telemetry });
   const { routes: internalRoutes, toWireError } = routes.internal;
   const { listWarnings } = routes;
   if (listWarnings) observeWarnings(listWarnings, telemetry);
   const common = [...createHealthRoutes(routes.readinessChecks, listWarnings), createMetricsRoute(telemetry)];
   return {
-    publicApp: typeof routes.public === 'function' ? routes.public : toApp(routes.public),
-    internalApp: toApp({ routes: [...common, ...internalRoutes], toWireError }),
+    publicApp:
+      typeof routes.public === 'function'
+        ? routes.public
+        : createHttpApp({ ...routes.public, log, telemetry, accessLog }),
+    internalApp: createHttpApp({ routes: [...common, ...internalRoutes], toWireError, log, telemetry }),
   };
 }
 

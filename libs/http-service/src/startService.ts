@@ -5,9 +5,11 @@ import type { ServiceName } from '@turnpike/config/services';
 import { createTokenIssuer, type InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { createShutdown, type Shutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
+import { BufferedLines } from '@turnpike/logging/bufferedLines';
 import { createLogger, type Logger } from '@turnpike/logging/createLogger';
 import { startTelemetry, type Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { z } from 'zod';
+import { AccessLog } from './accessLog.ts';
 import { drain, toDrainTimeoutMs } from './drain.ts';
 import { createInternalGuard, type Guard } from './guard.ts';
 import { listen } from './listen.ts';
@@ -18,6 +20,8 @@ export interface ServiceBase<Config> {
   config: Config;
   log: Logger;
   telemetry: Telemetry;
+  /** Takes a line for each request of the public listener. */
+  accessLog: AccessLog | undefined;
   /** Defers the close of a thing, on the line after the line that opens it. */
   shutdown: Pick<Shutdown, 'defer'>;
   /** Signs a call of this service to another one. */
@@ -69,6 +73,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       log,
     });
     shutdown.defer('telemetry', () => telemetry.shutdown());
+    const accessLog = openAccessLog({ service, scope, config, log, shutdown });
 
     // Before anything is waited for: the first process of a container hears of no signal that it does not listen to.
     shutdown.onSignals();
@@ -76,6 +81,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       config,
       log,
       telemetry,
+      accessLog,
       shutdown,
       internalHeaders: createTokenIssuer({ key }),
       internalGuard: createInternalGuard({ audience: name, keys }),
@@ -86,7 +92,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
     });
 
     const served = routes(opened);
-    const { publicApp, internalApp } = createServiceApps(served, { log, telemetry });
+    const { publicApp, internalApp } = createServiceApps(served, { log, telemetry, accessLog });
     const { console } = served;
     const listeners = [
       await listen(publicApp, { host, port: config.PORT }),
@@ -101,4 +107,24 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
     shutdown.defer('listeners', () => drain(listeners, ending), { timeoutMs: toDrainTimeoutMs(ending) });
     log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, `${service} listens`);
   });
+}
+
+/** Opens the access log of a region's service. The control plane has none, and neither has a log of warnings alone. */
+function openAccessLog({
+  service,
+  scope,
+  config,
+  log,
+  shutdown,
+}: {
+  service: ServiceName;
+  scope: Scope;
+  config: object;
+  log: Logger;
+  shutdown: Pick<Shutdown, 'defer'>;
+}): AccessLog | undefined {
+  if (!('ACCESS_LOG_SAMPLE_RATIO' in config) || !log.isLevelEnabled('info')) return undefined;
+  const lines = new BufferedLines({ service, scope }, 'access');
+  shutdown.defer('access log', () => lines.flush());
+  return new AccessLog(lines, { sampleRatio: Number(config.ACCESS_LOG_SAMPLE_RATIO) });
 }

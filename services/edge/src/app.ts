@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { SigningKey } from '@turnpike/config/internalKeys';
+import type { AccessLog } from '@turnpike/http-service/accessLog';
 import { toMalformedRequest } from '@turnpike/http-service/connection';
 import { toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
+import { enterRoute, noteAccess, noteFault, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { CLIENT_ADDRESS_HEADER, createClientAddressSigner } from '@turnpike/internal-auth/clientAddress';
@@ -32,6 +33,8 @@ export interface AppDependencies {
   /** Requests by block of addresses. */
   floodThrottle: Pick<Throttle, 'takeRequest' | 'requestsPerMinute'>;
   serviceSegment: string;
+  /** Takes a line for each request that the edge answers by itself. All others have theirs in the service behind it. */
+  accessLog?: AccessLog | undefined;
 }
 
 /** No whole address, and no fragment, which is sent by no client that knows what it is. */
@@ -44,7 +47,7 @@ const QUOTABLE = /^(?!.*sk-)[\w/.~:@+,=%-]{1,120}$/;
  * every request and every stream passes it.
  */
 export function createApp(dependencies: AppDependencies): RequestListener {
-  const { log, telemetry, proxies, signingKey, trustedHops, floodThrottle, serviceSegment } = dependencies;
+  const { log, telemetry, proxies, signingKey, trustedHops, floodThrottle, serviceSegment, accessLog } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const findPaths = createPathFinder(serviceSegment);
   const findNearestPath = createNearestPathFinder(serviceSegment);
@@ -73,7 +76,11 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   /** Every answer carries a request id of ours; a client's own is not taken over. */
   function answer(res: ServerResponse, requestId: string, said: EdgeFault | WireError): void {
     if (!res.headersSent) res.setHeader(REQUEST_ID_HEADER, requestId);
-    if ('kind' in said) metrics.faulted({ route: routeOf(res), fault: said.kind });
+    if ('kind' in said) {
+      metrics.faulted({ route: routeOf(res), fault: said.kind });
+      noteFault(res, said.kind);
+    }
+    if (accessLog) noteAccess(res, accessLog);
     sendWireError(res, 'kind' in said ? toEdgeError(said) : said);
   }
 

@@ -10,7 +10,7 @@ import { createUpstreamProxies } from './proxy/createUpstreamProxy.ts';
 startService({
   name: 'edge',
   schema: configSchema,
-  async open({ config, log, telemetry, shutdown, internalHeaders }) {
+  async open({ config, log, telemetry, accessLog, shutdown, internalHeaders }) {
     const proxies = createUpstreamProxies(config, { log });
     shutdown.defer('connections to services', () => {
       for (const proxy of Object.values(proxies)) proxy.close();
@@ -30,7 +30,7 @@ startService({
       signingKey: config.INTERNAL_SIGNING_KEY,
       trustedHops: config.TRUSTED_HOPS,
     };
-    const app = createApp({ ...common, floodThrottle, proxies, serviceSegment: config.SERVICE_SEGMENT });
+    const app = createApp({ ...common, floodThrottle, proxies, serviceSegment: config.SERVICE_SEGMENT, accessLog });
     const { close, ...console } = createConsole({
       ...common,
       floodThrottle: consoleFloodThrottle,

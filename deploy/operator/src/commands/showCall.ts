@@ -13,8 +13,8 @@ type Call = Awaited<ReturnType<Services['ledger']['getCall']>>;
 type Job = Awaited<ReturnType<Services['media']['getJob']>>;
 
 const JOB_ID = /^(video|job)_/;
-const UNKNOWN =
-  'No call and no job of this id is known here: the call was refused, is under way, is of another region, or the id is an x-request-id, which only log lines have.';
+/** An id that a service of ours made, whose first 48 bits are the time in milliseconds. */
+const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-/i;
 
 export const showCall = defineCommand({
   words: 'calls show',
@@ -27,10 +27,20 @@ export const showCall = defineCommand({
     const job = named?.modality === 'text' ? undefined : await findJob(services, named?.call_id ?? id);
     // A job has its call recorded once it has ended.
     const call = named ?? (job && (await findCall(services, job.call_id)));
-    if (!call && !job) throw new RefusedError(UNKNOWN);
+    if (!call && !job) throw new RefusedError(describeUnknown(id));
     return { document: toDocument(call, job), text: formatTable([...toCallRows(call), ...toJobRows(job)]) };
   },
 });
+
+/** Says where the line of a request is that has no row, and when it came if its id shows that. */
+function describeUnknown(id: string): string {
+  const [, high, low] = UUID_V7.exec(id) ?? [];
+  const made = high === undefined ? '' : `, made at ${new Date(Number.parseInt(`${high}${low}`, 16)).toISOString()}`;
+  return (
+    `No call and no job has this id${made}. A call that was refused has no row, and an x-request-id is in log lines alone: ` +
+    `grep ${id} in the access log of the region, which names the fault and the call (docs/runbooks/find-request.md).`
+  );
+}
 
 const findCall = ({ ledger }: Services, id: string): Promise<Call | undefined> =>
   ledger.getCall({ params: { call_id: id } }).catch((error: unknown) => {

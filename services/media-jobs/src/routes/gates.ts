@@ -1,7 +1,7 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { CallBook, EndCall } from '@turnpike/holds/call/callBook';
-import { spanOf } from '@turnpike/http-service/observeRequests';
+import { noteCall, spanOf } from '@turnpike/http-service/observeRequests';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { toRateLimitHeaders } from '@turnpike/public-api/headers';
@@ -61,6 +61,7 @@ export function resolve<Request extends MediaRequest>(
 ): ResolvedRequest<Request> {
   const resolved = getMediaModel(catalog.current(), draft.model, backends);
   authenticator.assertMayCall(callingKey(res), resolved.model.id);
+  noteCall(res, { model: resolved.model.id });
   return { request: draft.forModel(resolved.model), resolved };
 }
 
@@ -86,6 +87,7 @@ export async function admit(
       traceparent: spanOf(res).traceparent,
     });
     res.setHeaders(new Map(Object.entries(toRateLimitHeaders(admitted.rateLimit))));
+    noteCall(res, { callId: admitted.call.callId });
     return admitted;
   } catch (error) {
     // Another process may admit: who asked goes on by a new connection, which leads to one that is ready.
@@ -110,7 +112,10 @@ export function openCall(
 ): EndCall<MediaEnding> {
   const span = spanOf(res);
   const { traceparent } = span;
-  const toEvent = (ending: MediaEnding, instants: { admittedAtMs: number; endedAtMs: number }) =>
-    toMediaEvent(call, ending, { region, isStream, traceparent, ...instants });
+  const toEvent = (ending: MediaEnding, instants: { admittedAtMs: number; endedAtMs: number }) => {
+    const ended = toMediaEvent(call, ending, { region, isStream, traceparent, ...instants });
+    noteCall(res, { call: { ended } });
+    return ended;
+  };
   return callBook.open({ span, toEvent }, hold);
 }

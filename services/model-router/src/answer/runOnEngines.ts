@@ -1,3 +1,4 @@
+import { noteCall } from '@turnpike/http-service/observeRequests';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
@@ -60,6 +61,7 @@ export async function runOnEngines(
     const { engine } = attempt;
     if (!isFirst) metrics.callRetried(model);
     target = engine.target;
+    noteCall(res, { engine: engine.id });
     span.setAttributes({ 'turnpike.attempts': number });
     attempt.begin(number, { span, metrics, model, isGenerating: operation.isGenerating });
     let end: AttemptEnd | undefined;

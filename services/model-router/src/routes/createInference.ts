@@ -3,7 +3,7 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { Region } from '@turnpike/config/region';
 import { toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { spanOf } from '@turnpike/http-service/observeRequests';
+import { noteCall, spanOf } from '@turnpike/http-service/observeRequests';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -53,6 +53,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     refusedBodies.check(key.keyId);
     const request = await operation.parse(await readBody(req, operation.limits, room));
     const { model, version } = resolveModel(request, key, { catalog, authenticator, engines: answering.engines });
+    noteCall(res, { model: model.id });
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'spool_unavailable' });
 
     answering.queue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
@@ -92,6 +93,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     }
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
     const open = money.openCalls.open(toCall(bound), hold);
+    noteCall(res, { call: open });
     const call: Call = {
       ...ids,
       operation,

@@ -85,6 +85,7 @@ export class OpenCalls {
 export class OpenCall {
   readonly callId: string;
   readonly #call: AdmittedCall;
+  #ended: UsageRecorded | undefined;
   readonly #end: EndCall<{ ending: Ending; target: string }>;
 
   constructor(call: AdmittedCall, book: CallBook, hold: Pick<Hold, 'admittedAtMs'>) {
@@ -92,7 +93,14 @@ export class OpenCall {
     this.#call = call;
     const { span, maxTokens } = call;
     this.#end = book.open(
-      { span, maxTokens, toEvent: (ended, instants) => toEvent(call, { ...ended, ...instants }) },
+      {
+        span,
+        maxTokens,
+        toEvent: (ended, instants) => {
+          this.#ended = toEvent(call, { ...ended, ...instants });
+          return this.#ended;
+        },
+      },
       hold,
     );
   }
@@ -103,6 +111,11 @@ export class OpenCall {
    */
   end(ending: Ending, target = this.#call.model.id): Promise<boolean> {
     return this.#end({ ending, target });
+  }
+
+  /** The completion event; undefined while the call is open. */
+  get ended(): UsageRecorded | undefined {
+    return this.#ended;
   }
 
   /** The charge of this call if it ends as a success with this usage. */
