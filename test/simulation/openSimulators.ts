@@ -44,6 +44,8 @@ function end(child: ChildProcess): void {
 export function openSimulators(processes: number, mutant = ''): Simulators {
   const start = () => ({
     child: fork(worker, [mutant], {
+      // Beside tests that wait for deadlines it gets what one part of a stack gets.
+      detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       execArgv: [],
       env: toPartEnvironment(),

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { weighSession } from './process/weighSession.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { runCommand } from './runCommand.ts';
 import { StackError } from './stackError.ts';
@@ -10,6 +11,12 @@ import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureFfmpeg, ensurePromtool, ensureRedisServer, hasCommand } from './tools/installDebianPackages.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
+
+/**
+ * The workers of Jest, and the clients that they start, are four processes or more of one session, beside some fifteen parts of each
+ * stack with sessions of their own. With the weight of one part they had a tenth of the machine, and their timers came seconds late.
+ */
+const WEIGHT = -8;
 
 /**
  * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python and Go clients and
@@ -33,6 +40,7 @@ async function main(): Promise<number> {
   // Kustomize and the schemas that manifests are held against.
   const manifestTools = await getIfPossible('KUSTOMIZE', 'KUSTOMIZE', () => ensureManifestTools(say));
   const broker = await getIfPossible('KAFKA', 'KAFKA BROKER', startBroker);
+  await weighSession(WEIGHT);
   try {
     const code = await runJest({
       TURNPIKE_TEST_KAFKA: broker ? 'available' : 'absent',
@@ -47,6 +55,7 @@ async function main(): Promise<number> {
     for (const { words } of missing) say(`NOT TESTED: there is no ${words.toLowerCase()}, as said above.`);
     return code === 0 && missing.some(({ name }) => isRequired(name)) ? 1 : code;
   } finally {
+    await weighSession(0);
     await broker?.stop();
   }
 }
