@@ -560,6 +560,14 @@ it('disables a model for clients: 503 model_deactivated and not listed, until it
   expect(models).toContainEqual(expect.objectContaining({ id: model, state: 'disabled', engines: 2 }));
 
   expect(await changed('models', 'enable', model)).toEqual({ model, state: 'enabled', version: version + 1 });
+  const { versions } = await done('catalog', 'versions');
+  const switched = { model, kind: 'changed', field: 'state' };
+  expect(versions.slice(0, 2)).toMatchObject([
+    { version: version + 1, changes: [{ ...switched, from: 'disabled', to: 'live' }], change_count: 1 },
+    { version, changes: [{ ...switched, from: 'live', to: 'disabled' }], change_count: 1 },
+  ]);
+  const { stdout } = await runTurnpikeHere(['catalog', 'versions'], stack);
+  expect(stdout).toContain(`${model} state: disabled → live`);
   expect(await listedModels(apiKey)).toContain(model);
   await until('the router to have the switch', async () =>
     (await chat(apiKey, { model })).status === 200 ? true : undefined,

@@ -20,6 +20,27 @@ const switched = {
   },
 } as const;
 
+/** A version of the catalog, with what it changed of the one before. */
+const versionSchema = z
+  .object({
+    version: z.number(),
+    applied_at: z.string(),
+    models: z.number(),
+    /** The first 100 of them. A model that came or went is one change. */
+    changes: z.array(
+      z.object({
+        model: z.string(),
+        kind: z.enum(['added', 'removed', 'changed']),
+        field: z.string().optional(),
+        from: z.string().optional(),
+        to: z.string().optional(),
+      }),
+    ),
+    change_count: z.number(),
+  })
+  .meta({ id: 'CatalogVersion' });
+export type CatalogVersionBody = z.input<typeof versionSchema>;
+
 /** The catalog: models and their prices. */
 export const catalogApi = defineApi('catalog', {
   getCatalog: {
@@ -30,6 +51,14 @@ export const catalogApi = defineApi('catalog', {
     answer: catalogSnapshotSchema,
     answerLimitBytes: LARGE_ANSWER_BYTES,
     etag: ({ version }: CatalogSnapshot) => `"${version}"`,
+  },
+  listCatalogVersions: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/catalog/versions',
+    promise: '20 a page, the newest first, each with what it changed',
+    params: z.object({ before: z.coerce.number<number>().int().min(1).max(LARGEST_VERSION).default(LARGEST_VERSION) }),
+    answer: z.object({ versions: z.array(versionSchema), next_before: z.number().nullable() }),
   },
   getCatalogVersion: {
     callers: ['usage-ledger'],

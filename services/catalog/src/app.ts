@@ -5,7 +5,7 @@ import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { Warning } from '@turnpike/http-service/healthRoutes';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
-import { catalogApi } from '@turnpike/internal-api/catalog';
+import { type CatalogVersionBody, catalogApi } from '@turnpike/internal-api/catalog';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -13,6 +13,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import type { CatalogFault } from './api/catalogError.ts';
 import { createToWireError } from './api/catalogError.ts';
+import type { CatalogVersion } from './catalog/applyCatalog.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
 import type { ModelChange, SwitchModel } from './catalog/switchModel.ts';
 import { getModel } from './routes/getModel.ts';
@@ -27,6 +28,7 @@ export interface AppDependencies extends ModelsDependencies {
   catalog: CatalogInForce;
   /** A catalog that was ever in force, as it was then. */
   findVersion: (version: number) => Promise<CatalogSnapshot | undefined>;
+  listVersions: (page: { before: number; limit: number }) => Promise<{ versions: CatalogVersion[]; isLast: boolean }>;
   switchModel: SwitchModel;
   /** The page where people manage their API keys. */
   keysPageUrl: string | undefined;
@@ -61,6 +63,17 @@ function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): Route
   };
 }
 
+const VERSIONS_PAGE = 20;
+const MAX_SHOWN_CHANGES = 100;
+
+const toVersionBody = ({ version, appliedAt, models, changes }: CatalogVersion): CatalogVersionBody => ({
+  version,
+  applied_at: appliedAt.toISOString(),
+  models,
+  changes: changes.slice(0, MAX_SHOWN_CHANGES).map(({ factor: _, ...change }) => change),
+  change_count: changes.length,
+});
+
 /** The routes for the other services and the operator. */
 export function listInternalRoutes({
   log,
@@ -69,6 +82,7 @@ export function listInternalRoutes({
   catalog,
   live,
   findVersion,
+  listVersions,
   switchModel,
 }: Omit<AppDependencies, 'keyGuard' | 'takeModelList' | 'keysPageUrl'>): RouteTable {
   const turn =
@@ -86,6 +100,13 @@ export function listInternalRoutes({
         guard: internalGuard,
         handlers: {
           getCatalog: () => catalog.current(),
+          async listCatalogVersions({ params: { before } }) {
+            const { versions, isLast } = await listVersions({ before, limit: VERSIONS_PAGE });
+            return {
+              versions: versions.map(toVersionBody),
+              next_before: isLast ? null : (versions.at(-1)?.version ?? null),
+            };
+          },
           async getCatalogVersion({ params: { version } }) {
             const snapshot = await findVersion(version);
             if (!snapshot) throw new ApiError<CatalogFault>({ kind: 'version_not_found' });

@@ -5,7 +5,7 @@ import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { listRoutes } from './app.ts';
-import { findCatalogVersion } from './catalog/applyCatalog.ts';
+import { findCatalogVersion, listVersions } from './catalog/applyCatalog.ts';
 import { followCatalogFile } from './catalog/followCatalogFile.ts';
 import { followLiveModels } from './catalog/followLiveModels.ts';
 import { createModelSwitch } from './catalog/switchModel.ts';
@@ -66,6 +66,7 @@ startService({
       live,
       takeModelList,
       findVersion: (version: number) => findCatalogVersion(db, version, region),
+      listVersions: (page: { before: number; limit: number }) => listVersions(db, page),
       switchModel: createModelSwitch({ db, catalog }),
       keysPageUrl: config.KEYS_PAGE_URL,
     };

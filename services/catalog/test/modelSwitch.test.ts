@@ -40,6 +40,7 @@ beforeEach(async () => {
     catalog,
     live: { current: () => undefined, close: async () => {} },
     findVersion,
+    listVersions: async () => ({ versions: [], isLast: true }),
     switchModel,
   });
   const app = createHttpApp({ ...routes, log, telemetry: noTelemetry });

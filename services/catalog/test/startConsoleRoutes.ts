@@ -28,6 +28,7 @@ export async function startConsoleRoutes(tokenKeys: PublicKey[]): Promise<Catalo
       catalog: { current: () => snapshot, fault: () => undefined, refresh: async () => snapshot, close },
       live: { current: () => live, close },
       findVersion: async () => snapshot,
+      listVersions: async () => ({ versions: [], isLast: true }),
       switchModel: () => Promise.reject(new Error('a catalog set by hand has no switches')),
     }),
   });

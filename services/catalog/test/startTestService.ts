@@ -101,6 +101,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     live,
     takeModelList,
     findVersion,
+    listVersions: async () => ({ versions: [], isLast: true }),
     switchModel,
     keysPageUrl: KEYS_PAGE_URL,
   });

@@ -15,6 +15,7 @@ import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
 import { listInvoices, showInvoice } from '../commands/invoices.ts';
 import { listAudit } from '../commands/listAudit.ts';
+import { listCatalogVersions } from '../commands/listCatalogVersions.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listDisputes } from '../commands/listDisputes.ts';
@@ -101,6 +102,7 @@ export const COMMANDS: Command[] = [
   listModels,
   showModel,
   checkCatalog,
+  listCatalogVersions,
   disableModel,
   enableModel,
   showUsage,

@@ -3,7 +3,7 @@ import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPo
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
 import { createDb } from '../database/createDb.ts';
-import { applyCatalog, findLastCatalog } from './applyCatalog.ts';
+import { applyCatalog, findLastCatalog, listVersions } from './applyCatalog.ts';
 
 let postgres: TestDatabases;
 let catalog: TestCatalog;
@@ -42,6 +42,34 @@ it('adds a version for every change, also for one back to an earlier content, an
   expect(versions).toEqual([1, 2, 3]);
   const first = await catalog.db.catalogVersion.findUniqueOrThrow({ where: { version: 1 } });
   expect(first.models).toEqual([cheap]);
+});
+
+it('lists versions, the newest first, each with what it changed of the one before', async () => {
+  const first = aCatalogModel({ id: 'first' });
+  const dearer = { ...first, pricing: { ...first.pricing, prompt: '0.123' } };
+  const second = aCatalogModel({ id: 'second' });
+  for (const models of [[first], [dearer, second], [second]]) await apply(...models);
+
+  const all = await listVersions(catalog.db, { before: 1_000, limit: 20 });
+  const { prompt: price } = first.pricing;
+  expect(all).toMatchObject({
+    isLast: true,
+    versions: [
+      { version: 3, appliedAt: expect.any(Date), models: 1, changes: [{ model: 'first', kind: 'removed' }] },
+      {
+        version: 2,
+        models: 2,
+        changes: [
+          { model: 'first', kind: 'changed', field: 'pricing.prompt', from: price, to: '0.123' },
+          { model: 'second', kind: 'added' },
+        ],
+      },
+      { version: 1, models: 1, changes: [{ model: 'first', kind: 'added' }] },
+    ],
+  });
+
+  const page = await listVersions(catalog.db, { before: 3, limit: 1 });
+  expect(page).toEqual({ isLast: false, versions: [all.versions[1]] });
 });
 
 it('adds one version when many replicas apply the same change at once', async () => {

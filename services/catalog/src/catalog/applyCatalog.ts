@@ -4,6 +4,7 @@ import { type CatalogModel, type CatalogSnapshot, catalogModelSchema } from '@tu
 import { sql } from '@turnpike/postgres/sql';
 import { z } from 'zod';
 import type { Db } from '../database/createDb.ts';
+import { type CatalogChange, compareCatalogs } from './compareCatalogs.ts';
 import { disableModels, findDisabledModels } from './disabledModels.ts';
 
 /** Any number, the same for all: replicas that apply the same file at once add one version between them. */
@@ -26,6 +27,34 @@ export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: R
     await tx.catalogVersion.create({ data: { version: next, contentHash, models: JSON.parse(content) } });
     return { version: next, region, models };
   });
+}
+
+/** A version, and its differences to the one before. The first version has all models as added. */
+export interface CatalogVersion {
+  version: number;
+  appliedAt: Date;
+  models: number;
+  changes: CatalogChange[];
+}
+
+/** Lists the versions below `before`, the newest first. `isLast` says that there is none below them. */
+export async function listVersions(
+  db: Db,
+  { before, limit }: { before: number; limit: number },
+): Promise<{ versions: CatalogVersion[]; isLast: boolean }> {
+  const rows = await db.catalogVersion.findMany({
+    where: { version: { lt: before } },
+    orderBy: { version: 'desc' },
+    take: limit + 1,
+  });
+  const read = rows.map((row) => ({ ...row, models: z.array(catalogModelSchema).parse(row.models) }));
+  const versions = read.slice(0, limit).map(({ version, appliedAt, models }, index) => ({
+    version,
+    appliedAt,
+    models: models.length,
+    changes: compareCatalogs(read[index + 1]?.models ?? [], models),
+  }));
+  return { versions, isLast: rows.length <= limit };
 }
 
 /** A version that was ever in force, as it was then. */
