@@ -486,7 +486,7 @@ it('has one line in the access log of a call that was served, refused, or never 
     const { status } = response;
     return { status, requestId: response.headers.get('x-request-id') ?? '' };
   };
-  const services = ['edge', 'model-router'];
+  const services = ['edge', 'model-router', 'catalog'];
   const lineOf = ({ requestId }: { requestId: string }) =>
     until('the line of the request', async () => {
       const all = (await Promise.all(services.map((service) => readLogLines(stack.stateDir, service)))).flat();
@@ -517,6 +517,10 @@ it('has one line in the access log of a call that was served, refused, or never 
   expect(refusedLine).toMatchObject({ service: 'model-router', keyId, status: 404, fault: 'unknown_model' });
   const unlistedLine = await lineOf(await ask('/a-path-of-nobody', MODEL));
   expect(unlistedLine).toMatchObject({ service: 'edge', route: 'unlisted', status: 404 });
+  const listing = await fetch(`${stack.baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
+  await listing.text();
+  const listingLine = await lineOf({ requestId: listing.headers.get('x-request-id') ?? '' });
+  expect(listingLine).toMatchObject({ service: 'catalog', route: 'GET /v1/models', keyId, status: 200 });
   for (const secret of [apiKey, 'Nobody reads', 'of-nobody'])
     expect(JSON.stringify([served, refusedLine, unlistedLine])).not.toContain(secret);
 

@@ -61,7 +61,7 @@ export function createLookUpGuard(options: LookUpGuardOptions): LookUpGuard {
         take(byAddress, addressOf(req, tokenKeys), { of: 'address' }),
       );
       count(key.keyId, weightOf(req));
-      return { kind: 'key', key } satisfies KeyPrincipal;
+      return { kind: 'key', keyId: key.keyId, key } satisfies KeyPrincipal;
     },
   };
 }

@@ -47,6 +47,7 @@ export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOption
 /** The API key that a request came with. */
 export interface KeyPrincipal extends Principal {
   kind: 'key';
+  keyId: string;
   key: KeyRecord;
 }
 

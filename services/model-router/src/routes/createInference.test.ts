@@ -118,7 +118,7 @@ function serveChat(
       {
         method: 'post',
         path: '/chat',
-        guard: () => ({ kind: 'key', key }) satisfies KeyPrincipal,
+        guard: () => ({ kind: 'key', keyId: key.keyId, key }) satisfies KeyPrincipal,
         handler: createInference(CHAT_OPERATION, dependencies),
       },
     ],
