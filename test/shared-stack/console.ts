@@ -3,6 +3,7 @@ import { expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
 import { untilMail } from '@turnpike/test-support/untilMail';
+import { runTurnpikeHere } from '../support/runTurnpike.ts';
 import { account, post, toCookie } from './accounts.ts';
 import { MODEL_WITH_SHARED_CACHE, stack } from './stack.ts';
 
@@ -87,4 +88,14 @@ it('creates a key that works at the API at once, and is refused from the next ca
   await until('the key is let in again', async () => (await chat()) !== 403);
   expect((await change(`/console/keys/${keyId}/revoke`, {})).status).toBe(200);
   expect([await chat(), (await fetch(`${baseUrl}/svc/key`, { headers })).status]).toEqual([401, 401]);
+
+  const { stdout } = await runTurnpikeHere(['audit', 'key', keyId, '--json'], stack);
+  const { changes } = JSON.parse(stdout) as { changes: { action: string }[] };
+  expect(changes.map(({ action }) => action)).toEqual(['revoke', 'unblock', 'block', 'update', 'create']);
+  expect(changes[3]).toMatchObject({
+    user_id: expect.stringMatching(/^user_/),
+    before: { rpm: 600 },
+    after: { rpm: 7 },
+  });
+  expect(stdout).not.toContain(key.key_sha256);
 });

@@ -30,6 +30,7 @@ const periodBudget = z
   .default(null);
 /** Models that a key may call, by id, whether the catalog has them or not. Null is no limit. */
 const allowedModels = z.array(modelId).min(1).max(100).nullable().default(null);
+const changeId = z.string().regex(/^\d{1,18}$/, 'must be the id of a change');
 const expiresAt = z.iso.datetime({ offset: true }).nullable();
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
 
@@ -101,6 +102,21 @@ const NOT_TOLD = {
     retryAfterSeconds: 1,
   },
 };
+
+/** A change of a key by a member at the console. The operator's changes are in auth's log alone. */
+const keyChangeSchema = z
+  .object({
+    change_id: z.string(),
+    at: z.string(),
+    key_id: z.string(),
+    user_id: z.string(),
+    role: z.string(),
+    action: z.string(),
+    /** The changed fields. Null before a key was created. */
+    before: z.unknown(),
+    after: z.unknown(),
+  })
+  .meta({ id: 'KeyChange' });
 
 const ofKey = z.object({ key_id: anyId });
 const ofWorkspace = z.object({ workspace_id: anyId });
@@ -232,6 +248,15 @@ export const authApi = defineApi('auth', {
     promise: 'whatever has become of it; never the key itself',
     params: ofKey,
     answer: keyDetailsSchema,
+    faults: UNKNOWN_KEY,
+  },
+  listKeyChanges: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/keys/:key_id/changes',
+    promise: 'what members changed of a key, the newest first, 100 a page',
+    params: ofKey.extend({ before: changeId.optional() }),
+    answer: z.object({ changes: z.array(keyChangeSchema), next_before: z.string().nullable() }),
     faults: UNKNOWN_KEY,
   },
   updateKey: {

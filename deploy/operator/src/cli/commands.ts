@@ -1,3 +1,4 @@
+import { auditKey } from '../commands/auditKey.ts';
 import { capWorkspace } from '../commands/capWorkspace.ts';
 import { addCredit, takeCredit } from '../commands/changeCredit.ts';
 import { endHold, openHold } from '../commands/changeHolds.ts';
@@ -74,6 +75,7 @@ export const COMMANDS: Command[] = [
   addVerification,
   setVerification,
   listAudit,
+  auditKey,
   listDayTotals,
   listEpochs,
   confirmEpoch,

@@ -13,6 +13,7 @@ import { listKeyChanges } from '../keys/keyAudit.ts';
 import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { shareReads } from '../router/shareReads.ts';
+import { toKeyChangeBody } from '../wire/keyChangeBody.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 import { toKeyUpdate } from '../wire/keyUpdate.ts';
 import { PAGE_SIZE } from '../wire/page.ts';
@@ -62,16 +63,7 @@ export function createConsoleHandlers(dependencies: ConsoleDependencies): Consol
     revokeKey: changeStatus('revoke'),
     async listKeyChanges({ params: { before, key_id: ofKey }, caller: { workspaceId } }) {
       const { changes: lines, next } = await listKeyChanges(db, { workspaceId, keyId: ofKey, before });
-      return {
-        changes: lines.map(({ changeId, at, keyId, userId, ...line }) => ({
-          change_id: changeId,
-          at: at.toISOString(),
-          key_id: keyId,
-          user_id: userId,
-          ...line,
-        })),
-        next,
-      };
+      return { changes: lines.map(toKeyChangeBody), next };
     },
     async getKeyHeadroom({ params, caller }, res) {
       const key = await getKeyDetails(db, params.key_id);

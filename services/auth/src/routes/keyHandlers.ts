@@ -4,7 +4,9 @@ import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
 import type { StatusChange } from '../keys/changeKeyStatus.ts';
 import { findKey } from '../keys/findKey.ts';
+import { listKeyChanges } from '../keys/keyAudit.ts';
 import { getKeyDetails, type KeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
+import { toKeyChangeBody } from '../wire/keyChangeBody.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 import { toKeyUpdate } from '../wire/keyUpdate.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
@@ -18,6 +20,7 @@ type KeyHandlers = Pick<
   | 'listKeys'
   | 'findKeys'
   | 'getKey'
+  | 'listKeyChanges'
   | 'createKey'
   | 'updateKey'
   | 'rotateKey'
@@ -47,6 +50,11 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
     findKeys: async ({ params: { last_four: lastFour, after } }) =>
       toPage(await listKeyDetails(db, { lastFour }, { after, limit: PAGE_SIZE })),
     getKey: async ({ params: { key_id: keyId } }) => toKeyDetailsBody(await getKeyDetails(db, keyId)),
+    async listKeyChanges({ params: { key_id: id, before } }) {
+      const { keyId, workspaceId } = await getKeyDetails(db, id);
+      const page = await listKeyChanges(db, { workspaceId, keyId, before });
+      return { changes: page.changes.map(toKeyChangeBody), next_before: page.next };
+    },
     createKey: ({ body }, res) => changes.createKey({ by: 'operator', body }, res),
     updateKey: async ({ params: { key_id: keyId }, body }, res) =>
       toKeyDetailsBody(await changes.updateKey({ keyId, by: 'operator', update: toKeyUpdate(body) }, res)),
