@@ -310,6 +310,12 @@ it('raises a monthly cap for the next call, and lifts it', async () => {
   expect(lifted).toMatchObject({ monthly_cap_usd: null, monthly_cap_nano_usd: null });
 });
 
+it('renames a workspace', async () => {
+  const workspaceId = await aWorkspace();
+  expect(await changed('workspaces', 'rename', workspaceId, 'Other name')).toMatchObject({ name: 'Other name' });
+  expect(await done('workspaces', 'show', workspaceId)).toMatchObject({ name: 'Other name' });
+});
+
 it('puts a workspace on hold from its next call on, and releases it', async () => {
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);

@@ -94,6 +94,12 @@ const NOT_PROVISIONED = {
     message: 'This workspace is not set up for billing, so it is neither put on hold nor released.',
   },
 };
+const NAMED_BY_ACCOUNT = {
+  workspace_named_by_account: {
+    status: 409,
+    message: 'The account layer names this workspace: an owner or admin renames it in the dashboard.',
+  },
+};
 const NOT_TOLD = {
   gate_not_told: {
     status: 503,
@@ -184,6 +190,16 @@ export const authApi = defineApi('auth', {
     body: z.strictObject({ monthly_cap_nano_usd: capNanoUsd }),
     answer: workspaceSchema,
     faults: { ...NO_WORKSPACE, ...NOT_TOLD },
+  },
+  renameWorkspace: {
+    callers: ['operator'],
+    method: 'PUT',
+    path: '/internal/workspaces/:workspace_id/name',
+    promise: `names a workspace that the account layer does not know; ${toldOrRepeat}`,
+    params: ofWorkspace,
+    body: z.strictObject({ name: displayName }),
+    answer: workspaceSchema,
+    faults: { ...NO_WORKSPACE, ...NAMED_BY_ACCOUNT, ...NOT_TOLD },
   },
   holdWorkspace: {
     callers: ['operator'],

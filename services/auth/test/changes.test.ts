@@ -53,6 +53,14 @@ it('tells the router at once of every key that a changed workspace concerns', as
   );
 });
 
+it('renames a workspace and changes nothing else of it', async () => {
+  const { workspaceId, body } = await putAWorkspace(auth, { monthly_cap_nano_usd: '7', billing_status: 'on_hold' });
+  const rename = (id: string) => auth.callInternal('PUT', `/internal/workspaces/${id}/name`, { name: 'Renamed' });
+  for (const _time of ['first', 'again'])
+    expect(await rename(workspaceId)).toMatchObject({ status: 200, body: { ...body, name: 'Renamed', version: 2 } });
+  expect(await rename('ws_nobody')).toMatchObject({ status: 404, body: { error: 'workspace_not_found' } });
+});
+
 it('an organization holds at most one workspace per region', async () => {
   const { body } = await putAWorkspace(auth);
   const second = await auth.callInternal('PUT', '/internal/workspaces/ws_second', body);
@@ -166,6 +174,7 @@ describe('a change that the router is not told of', () => {
     ['a block', ({ keyId }) => ['POST', `/internal/keys/${keyId}/block`]],
     ['a hold', ({ workspaceId }) => ['POST', `/internal/workspaces/${workspaceId}/hold`]],
     ['a cap', ({ workspaceId }) => ['PUT', `/internal/workspaces/${workspaceId}/cap`, { monthly_cap_nano_usd: '7' }]],
+    ['a name', ({ workspaceId }) => ['PUT', `/internal/workspaces/${workspaceId}/name`, { name: 'Renamed' }]],
     [
       'a changed workspace',
       ({ workspaceId, body }) => ['PUT', `/internal/workspaces/${workspaceId}`, { ...body, name: 'Renamed' }],

@@ -204,3 +204,10 @@ async function restore({ workspaces, cursor }: Awaited<ReturnType<typeof takeBac
     sql`UPDATE feed_cursor SET epoch = ${cursor?.epoch ?? null}, seq = ${cursor?.seq ?? 0}, chain = NULL`,
   );
 }
+
+it('leaves the name of a workspace to the account layer that knows it', async () => {
+  await follow([aDocument({ version: 1 })]);
+  const rename = (name: string) => auth.callInternal('PUT', '/internal/workspaces/ws_a/name', { name });
+  expect(await rename('Other')).toMatchObject({ status: 409, body: { error: 'workspace_named_by_account' } });
+  expect(await rename('Name 1')).toMatchObject({ status: 200, body: { name: 'Name 1' } });
+});

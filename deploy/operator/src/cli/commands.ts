@@ -31,6 +31,7 @@ import { listWorkspaces } from '../commands/listWorkspaces.ts';
 import { importRates, listRates } from '../commands/rates.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { listRefunds, showRefund, startRefund } from '../commands/refunds.ts';
+import { renameWorkspace } from '../commands/renameWorkspace.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { setAutomaticLimit } from '../commands/setAutomaticLimit.ts';
@@ -95,6 +96,7 @@ export const COMMANDS: Command[] = [
   createWorkspace,
   listWorkspaces,
   showWorkspace,
+  renameWorkspace,
   capWorkspace,
   holdWorkspace,
   releaseWorkspace,

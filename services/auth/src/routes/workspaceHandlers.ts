@@ -5,7 +5,7 @@ import type { Response } from 'express';
 import { findKeyGenerations } from '../keys/keyGeneration.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
 import { toLoggedWorkspace, toWorkspaceBody } from '../wire/workspaceBody.ts';
-import { changeHold, type HoldChange, setMonthlyCap } from '../workspaces/changeWorkspace.ts';
+import { changeHold, type HoldChange, renameWorkspace, setMonthlyCap } from '../workspaces/changeWorkspace.ts';
 import { createWorkspace, putWorkspace, type VersionedWorkspace, type Workspace } from '../workspaces/putWorkspace.ts';
 import { getWorkspace, listWorkspaces } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
@@ -18,6 +18,7 @@ type WorkspaceHandlers = Pick<
   | 'createWorkspace'
   | 'putWorkspace'
   | 'capWorkspace'
+  | 'renameWorkspace'
   | 'holdWorkspace'
   | 'releaseWorkspace'
 >;
@@ -64,6 +65,9 @@ export function createWorkspaceHandlers(dependencies: HandlerDependencies): Work
       const monthlyCapNanoUsd = body.monthly_cap_nano_usd;
       return tell(await setMonthlyCap(db, { workspaceId, monthlyCapNanoUsd }), 'workspace cap set', res);
     }),
+    renameWorkspace: changing(async ({ params: { workspace_id: workspaceId }, body: { name } }, res) =>
+      tell(await renameWorkspace(db, { workspaceId, name }), 'workspace renamed', res),
+    ),
     holdWorkspace: turn('hold'),
     releaseWorkspace: turn('release'),
   };

@@ -38,3 +38,20 @@ export async function setMonthlyCap(
     WHERE workspace_id = ${workspaceId} AND monthly_cap_nano_usd IS DISTINCT FROM ${monthlyCapNanoUsd}`);
   return getWorkspace(db, workspaceId);
 }
+
+/**
+ * Names a workspace. Throws `workspace_not_found`, and `workspace_named_by_account` for another name than the account layer's, whose feed
+ * would put that back.
+ */
+export async function renameWorkspace(
+  db: Db,
+  { workspaceId, name }: { workspaceId: string; name: string },
+): Promise<VersionedWorkspace> {
+  await db.workspace.updateMany({
+    where: { workspaceId, accountVersion: null, name: { not: name } },
+    data: { name, version: { increment: 1 } },
+  });
+  const workspace = await getWorkspace(db, workspaceId);
+  if (workspace.name !== name) throw new ApiError<AuthServiceFault>({ kind: 'workspace_named_by_account' });
+  return workspace;
+}
