@@ -116,7 +116,8 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
 
   async function begin(partitions: number[]): Promise<void> {
     assigned = partitions;
-    pause(partitions.filter((partition) => !fetched.has(partition)));
+    // A consumer that is ended while it joins tells of its assignment all the same.
+    unlessCrashed(() => pause(partitions.filter((partition) => !fetched.has(partition))));
     await goBack();
   }
 
