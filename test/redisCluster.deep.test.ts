@@ -175,8 +175,14 @@ it('lets routers hear of each other’s calls again once their channel’s maste
 it('puts its calls back where a master is emptied', async () => {
   const key = await aFundedKey(0);
   const calls = await holdNearlyAll(key);
+  const sessions = () =>
+    routers.map(({ shards }) => shards.of(key.workspace.workspaceId)?.sessionState.session?.token ?? 'none');
+  const before = sessions();
   await cluster.masters[0].run('flushall');
-  await until('it is noticed', () => !routers[0].isOpen() || undefined, 5_000).catch(() => undefined);
+  await until('both routers to have other sessions', () => {
+    const now = sessions();
+    return !now.includes('none') && now.every((token) => !before.includes(token));
+  });
   await allOpen();
   calls.push(await expectOneFits(key));
   for (const call of calls) await succeed(call);
@@ -208,7 +214,8 @@ it('sweeps the calls of a router that is gone, in every shard', async () => {
   routers[0] = await startRouter(0, 2_000);
   await allOpen();
   const keys = [await aFundedKey(0), await aFundedKey(1), await aFundedKey(2)];
-  for (const key of keys) await anOpenCall(key);
+  // A machine that stands still for longer than the lease opens the shard again.
+  for (const key of keys) await until('the call to be admitted', () => routers[0].admit(key, HOLD));
   await routers[0].crash();
   routers[0] = await startRouter(2, 2_000);
   for (const key of keys) {
