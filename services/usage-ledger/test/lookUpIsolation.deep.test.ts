@@ -12,18 +12,27 @@ import { aPartition, openTestLedger, type TestLedger } from './openTestLedger.ts
 import { startTestAuth, type TestAuth } from './startTestAuth.ts';
 import { fleet, internalHeaders, startTestService, type TestService } from './startTestService.ts';
 
-/** Long enough for all that must go on meanwhile. */
-const TIMEOUT_MS = 6_000;
+/** Allowances of look-ups. The next counts where a busy machine needed longer than one for all that must go on meanwhile. */
+const TIMEOUTS_MS = [6_000, 24_000, 72_000];
+/** What a busy machine takes for 200 answers. */
+const BUSY_MS = 60_000;
 const SLOW_LOOK_UPS = 200;
 
 let auth: TestAuth;
 let ledger: TestLedger;
 let service: TestService;
+let timeoutMs: number;
 beforeAll(async () => {
   auth = await startTestAuth();
   ledger = await openTestLedger(await startPostgres());
-  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
+  await startService();
 });
+/** Starts the service with the next longer allowance, in place of the one before. */
+async function startService(): Promise<void> {
+  await service?.close();
+  timeoutMs = TIMEOUTS_MS.shift() ?? 0;
+  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: timeoutMs });
+}
 afterAll(async () => {
   await service.close();
   await ledger.close();
@@ -62,6 +71,14 @@ async function record(event: UsageRecorded): Promise<void> {
 
 /** Asks 200 times what takes longer than its allowance, and meanwhile does something else, which has to be done first. */
 async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<void>): Promise<void> {
+  while (!(await isDoneFirst(meanwhile, ask))) {
+    // What is held up has to wait for as long as the slow look-ups may take, so that no allowance is long enough.
+    expect(TIMEOUTS_MS).not.toEqual([]);
+    await startService();
+  }
+}
+
+async function isDoneFirst(work: () => Promise<void>, ask: () => Promise<number>): Promise<boolean> {
   const startedAt = performance.now();
   let answered = 0;
   const slow = Array.from({ length: SLOW_LOOK_UPS }, () =>
@@ -70,12 +87,13 @@ async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<vo
     }),
   );
   await untilOneWaits();
-  await meanwhile();
-  expect(answered).toBe(0);
+  await work();
+  const isFirst = answered === 0;
 
   expect(new Set(await Promise.all(slow))).toEqual(new Set([504]));
   // Waiting for a slot is part of the allowance: one after the other, 200 would take minutes.
-  expect(performance.now() - startedAt).toBeLessThan(4 * TIMEOUT_MS);
+  expect(performance.now() - startedAt).toBeLessThan(timeoutMs + BUSY_MS);
+  return isFirst;
 }
 
 async function untilOneWaits(): Promise<void> {
@@ -149,7 +167,7 @@ it('slow look-ups by id hold up neither sums nor the recording of calls, whoever
         },
       );
     },
-    { timeout: 90_000 },
+    { timeout: 280_000 },
   );
   expect(await lookUp(slow, as(slow))).toBe(200);
 });

@@ -19,7 +19,7 @@ import { startReader } from './startReader.ts';
 const PARTITIONS = 12;
 /** A lease, and the second until others look. Beyond it, what a busy machine takes. */
 const TAKEN_OVER_MS = 4_000;
-const BUSY_MS = 6_000;
+const BUSY_MS = 30_000;
 
 const brokers = process.env.KAFKA_BROKERS?.split(',') ?? [];
 

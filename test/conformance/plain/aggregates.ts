@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import pg from 'pg';
 import { type Account, makeAccount, type UsageRecord } from '../../support/makeAccount.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
@@ -208,29 +209,32 @@ row('aggregate.timeout', async () => {
   ledgerUrl.pathname = '/ledger';
   const rival = new pg.Client({ connectionString: ledgerUrl.href, query_timeout: 10_000 });
   await rival.connect();
-  let later: Response;
+  let later = earlier;
   try {
     await rival.query('BEGIN');
     await rival.query('LOCK TABLE key_hour_total IN ACCESS EXCLUSIVE MODE');
-    const startedAt = performance.now();
-    let isOver = false;
-    const slow = Promise.all(Array.from({ length: 20 }, () => account.get('/svc/usage'))).finally(() => {
-      isOver = true;
+    // A machine that takes as long for a call as a sum may take gets another try.
+    await until('a call and a look-up by id to be answered before the sums', async () => {
+      const startedAt = performance.now();
+      let isOver = false;
+      const slow = Promise.all(Array.from({ length: 20 }, () => account.get('/svc/usage'))).finally(() => {
+        isOver = true;
+      });
+      later = await chat(account);
+      expect(later.status).toBe(200);
+      expect((await account.get(`/svc/usage/request/${callId}`)).status).toBe(200);
+      const isFirst = !isOver;
+      for (const { status, body } of await slow) {
+        expect(status).toBe(504);
+        expect(body).toMatchObject({ error: { type: 'gateway_timeout', code: 'usage_timeout' } });
+      }
+      // The table is still locked: they did not wait for it.
+      const tookMs = performance.now() - startedAt;
+      expect(tookMs).toBeGreaterThanOrEqual(ALLOWANCE_MS - 5);
+      // Nor long after it, as far as a busy machine lets that be told.
+      expect(tookMs).toBeLessThan(ALLOWANCE_MS + 30_000);
+      return isFirst;
     });
-
-    later = await chat(account);
-    expect(later.status).toBe(200);
-    expect((await account.get(`/svc/usage/request/${callId}`)).status).toBe(200);
-    expect(isOver).toBe(false);
-    for (const { status, body } of await slow) {
-      expect(status).toBe(504);
-      expect(body).toMatchObject({ error: { type: 'gateway_timeout', code: 'usage_timeout' } });
-    }
-    // The table is still locked: they did not wait for it.
-    const tookMs = performance.now() - startedAt;
-    expect(tookMs).toBeGreaterThanOrEqual(ALLOWANCE_MS - 5);
-    // Nor long after it, as far as a busy machine lets that be told.
-    expect(tookMs).toBeLessThan(ALLOWANCE_MS + 10_000);
   } finally {
     await rival.end();
   }
