@@ -113,9 +113,10 @@ it(
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'llama-3.3-70b-instruct', stream: true, messages: [{ role: 'user', content }] }),
     });
-    const isCut = expect(answer.text()).rejects.toThrow('terminated');
-
     const toldAt = performance.now();
+    const cutAfterMs = expect(answer.text())
+      .rejects.toThrow('terminated')
+      .then(() => performance.now() - toldAt);
     for (let sender = 1; sender <= 3; sender += 1) start.signal('SIGINT'); // one Ctrl-C: the terminal's, npm's, the bootstrap's
     await start.untilPrinted('Stopping: waiting up to 15 s for open streams; Ctrl-C again stops at once.');
     const again = setInterval(() => start.signal('SIGINT'), 100);
@@ -125,8 +126,8 @@ it(
 
     expect(code).toBe(0);
     expect(tookMs).toBeGreaterThan(1_000);
-    expect(tookMs).toBeLessThan(15_000);
-    await isCut;
+    // The end of all other processes takes a busy machine longer.
+    expect(await cutAfterMs).toBeLessThan(15_000);
     expect(findSurvivors(processes)).toEqual([]);
   },
   TIMEOUT_MS,
