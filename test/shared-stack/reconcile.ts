@@ -304,7 +304,7 @@ describe('while calls come all the time', () => {
   });
 });
 
-it('lists, shows and replays dead letters', async () => {
+it('lists, shows, dismisses and replays dead letters', async () => {
   const event = aUsageRecorded();
   const value = toUsageRecordedJson(event);
   await appendToEventLog(event.keyId, `${value},`);
@@ -322,6 +322,13 @@ it('lists, shows and replays dead letters', async () => {
     code: 1,
     document: { replayed: 0, left: [{ id: letter.id }] },
   });
+  const dismiss = (note: string) => json('dismiss', letter.id, '--note', note);
+  expect(await dismiss('Nobody knows')).toMatchObject({ code: 0, document: { id: letter.id } });
+  expect(await dismiss('Of a test')).toMatchObject({ code: 0 });
+  expect(await listed()).toEqual([]);
+  const dismissed = { id: letter.id, dismissed_at: expect.any(String), dismissal_note: 'Of a test', replayed_at: null };
+  expect((await json('list', '--all')).document.dead_letters).toMatchObject([dismissed]);
+
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-repaired-'));
   await writeFile(join(folder, 'event.json'), value);
   const repaired = await json('replay', letter.id, '--repaired', join(folder, 'event.json'));

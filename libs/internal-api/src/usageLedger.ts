@@ -144,6 +144,9 @@ const deadLetterSchema = z
     bytes: z.number(),
     recorded_at: z.string(),
     replayed_at: z.string().nullable(),
+    /** When the operator gave it up, and why. */
+    dismissed_at: z.string().nullable().default(null),
+    dismissal_note: z.string().nullable().default(null),
   })
   .meta({ id: 'DeadLetter' });
 export type DeadLetter = z.output<typeof deadLetterSchema>;
@@ -454,6 +457,16 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     body: z.object({ repaired_base64: z.base64().max(LONGEST_BASE64).optional() }),
     bodyLimitBytes: 2 * LONGEST_BASE64,
     answer: z.object({ id: z.string(), is_replayed: z.boolean(), reason: z.string().nullable() }),
+    faults: NO_LETTER,
+  },
+  dismissDeadLetter: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/dead-letters/:dead_letter_id/dismiss',
+    promise: 'gives it up: it counts as waiting no more, and can still be replayed',
+    params: ofLetter,
+    body: z.strictObject({ note: text.min(1).max(500) }),
+    answer: z.object({ id: z.string() }),
     faults: NO_LETTER,
   },
 });

@@ -21,7 +21,7 @@ GRANT EXECUTE ON FUNCTION usage_by_hour, days_apart, priced_calls, priced_usage,
 -- Where the consumers stand, who they are, and what it could not read: the bytes themselves stay as they came.
 GRANT SELECT, INSERT, UPDATE ON event_offset TO :service_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON event_reader TO :service_role;
-GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_letter TO :service_role;
+GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload, dismissed_at, dismissal_note) ON dead_letter TO :service_role;
 
 -- The last applied entry of the account layer's feed, and the days that it was told.
 GRANT SELECT, UPDATE ON feed_cursor, day_report_state TO :service_role;

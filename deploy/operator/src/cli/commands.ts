@@ -11,6 +11,7 @@ import { compareWallets } from '../commands/compareWallets.ts';
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
 import { confirmEpoch, listDayTotals, listEpochs } from '../commands/dayTotals.ts';
+import { dismissDeadLetter } from '../commands/dismissDeadLetter.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
 import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
@@ -119,5 +120,6 @@ export const COMMANDS: Command[] = [
   listDeadLetters,
   showDeadLetter,
   replayDeadLetters,
+  dismissDeadLetter,
   listOverdueJobs,
 ];

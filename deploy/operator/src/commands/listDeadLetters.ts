@@ -11,13 +11,14 @@ const COLUMNS = [
   { title: 'offset', isNumber: true },
   { title: 'bytes', isNumber: true },
   { title: 'replayed' },
+  { title: 'dismissed' },
   { title: 'reason' },
 ];
 
 export const listDeadLetters = defineCommand({
   words: 'dead-letters list',
   summary: 'records of the event log that the ledger could not read, and why',
-  options: { all: { help: 'those that were replayed, too' } },
+  options: { all: { help: 'those that were replayed or dismissed, too' } },
   input: z.object({ all: z.boolean().default(false) }),
   async run({ all: isAll }, { services, table }) {
     const letters = await readDeadLetters(services, { isAll });
@@ -29,6 +30,7 @@ export const listDeadLetters = defineCommand({
       letter.offset,
       String(letter.bytes),
       toInstantCell(letter.replayed_at),
+      letter.dismissal_note ?? '-',
       letter.reason,
     ]);
     return {

@@ -19,6 +19,7 @@ export const showDeadLetter = defineCommand({
       ['offset', letter.offset],
       ['came', toInstantCell(letter.recorded_at)],
       ['replayed', toInstantCell(letter.replayed_at)],
+      ['dismissed', [toInstantCell(letter.dismissed_at), letter.dismissal_note ?? ''].join(' ')],
       ['bytes', String(letter.bytes)],
       ['content', Buffer.from(letter.payload_base64, 'base64').toString()],
     ];

@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
 import type { Db } from '../database/createDb.ts';
 import type { Statement } from '../database/statements.ts';
-import { countDeadLetters, findDeadLetter, listDeadLetters } from './findDeadLetters.ts';
+import { countDeadLetters, dismissDeadLetter, findDeadLetter, listDeadLetters } from './findDeadLetters.ts';
 import { replayDeadLetter } from './replayDeadLetter.ts';
 
 let ledger: TestLedger;
@@ -57,7 +57,7 @@ it('reads on past 100 poison events of 10,000, keeps them, and has all 10,000 on
   expect(performance.now() - startedAt).toBeLessThan(60_000);
   expect(await rows()).toBe(9_900);
   expect(await countDeadLetters(ledger.db)).toBe(100);
-  const letters = await listDeadLetters(ledger.db, { after: 0n, limit: 1_000, withReplayed: false });
+  const letters = await listDeadLetters(ledger.db, { after: 0n, limit: 1_000, withEnded: false });
   expect(letters.map(({ offset }) => offset).sort()).toEqual([...poisoned.keys()].sort());
 
   // Read again as they are: nothing has changed about them, so they wait on.
@@ -120,6 +120,22 @@ it('counts a call once, whose event came unspoiled as well', async () => {
   expect(outcome).toMatchObject({ reason: null });
   const total = await ledger.db.keyTotal.findUniqueOrThrow({ where: { keyId: event.keyId } });
   expect(total.chargeNanoUsd.toFixed()).toBe('125000');
+});
+
+it('counts a dismissed letter no more, and replays it all the same', async () => {
+  const partition = aPartition(ledger.db);
+  await partition.deliver([Buffer.from('{')]);
+  const { deadLetterId: id } = await ledger.db.deadLetter.findFirstOrThrow({
+    where: { partition: partition.partition },
+  });
+  const before = await countDeadLetters(ledger.db);
+  expect(await dismissDeadLetter(ledger.db, { id, note: 'Nobody knows' })).toBe(true);
+  expect(await countDeadLetters(ledger.db)).toBe(before - 1);
+
+  const repaired = toValue(aUsageRecorded());
+  expect(await replayDeadLetter(ledger.db, { id, repaired, region: 'us' })).toMatchObject({ reason: null });
+  expect(await dismissDeadLetter(ledger.db, { id, note: 'Too late' })).toBe(false);
+  expect(await countDeadLetters(ledger.db)).toBe(before - 1);
 });
 
 it('keeps a letter whose repair only Postgres refuses, says so, and goes on saying what is wrong with its own bytes', async () => {

@@ -1,9 +1,16 @@
+import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerError.ts';
 import type { Db } from '../database/createDb.ts';
-import { type DeadLetterEntry, findDeadLetter, listDeadLetters } from '../dead-letters/findDeadLetters.ts';
+import {
+  type DeadLetterEntry,
+  dismissDeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+} from '../dead-letters/findDeadLetters.ts';
 import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
 import type { ReadContext } from '../ledger/readUsageEvent.ts';
 
@@ -13,19 +20,25 @@ export interface DeadLetterHandlerDependencies {
   db: Db;
   lookUpDb: Db;
   region: ReadContext['region'];
+  log: Logger;
 }
 
 type DeadLetterHandlers = Pick<
   Handlers<typeof usageLedgerApi>,
-  'listDeadLetters' | 'getDeadLetter' | 'replayDeadLetter'
+  'listDeadLetters' | 'getDeadLetter' | 'replayDeadLetter' | 'dismissDeadLetter'
 >;
 
 /** Records that could not be read, for the operator. */
-export function createDeadLetterHandlers({ db, lookUpDb, region }: DeadLetterHandlerDependencies): DeadLetterHandlers {
+export function createDeadLetterHandlers({
+  db,
+  lookUpDb,
+  region,
+  log,
+}: DeadLetterHandlerDependencies): DeadLetterHandlers {
   return {
     async listDeadLetters({ params: { after, replayed } }) {
-      const withReplayed = replayed === 'include';
-      const letters = await listDeadLetters(lookUpDb, { after, limit: PAGE, withReplayed });
+      const withEnded = replayed === 'include';
+      const letters = await listDeadLetters(lookUpDb, { after, limit: PAGE, withEnded });
       const last = letters.length === PAGE ? letters.at(-1) : undefined;
       return { dead_letters: letters.map(toDeadLetterBody), next_after: last ? String(last.id) : null };
     },
@@ -43,6 +56,12 @@ export function createDeadLetterHandlers({ db, lookUpDb, region }: DeadLetterHan
       if (!outcome) throw new ApiError<LedgerFault>({ kind: 'dead_letter_not_found' });
       return { id: String(outcome.id), is_replayed: outcome.reason === null, reason: outcome.reason };
     },
+    async dismissDeadLetter({ params: { dead_letter_id: id }, body: { note } }, res) {
+      if (!(await dismissDeadLetter(db, { id, note })))
+        throw new ApiError<LedgerFault>({ kind: 'dead_letter_not_found' });
+      toChangeLog(log, res).info({ deadLetterId: String(id) }, 'dead letter dismissed');
+      return { id: String(id) };
+    },
   };
 }
 
@@ -57,5 +76,7 @@ function toDeadLetterBody({ id, topic, partition, offset, reason, bytes, ...at }
     bytes,
     recorded_at: at.recordedAt.toISOString(),
     replayed_at: at.replayedAt?.toISOString() ?? null,
+    dismissed_at: at.dismissedAt?.toISOString() ?? null,
+    dismissal_note: at.dismissalNote,
   };
 }
