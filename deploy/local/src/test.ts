@@ -13,8 +13,8 @@ import { ensureFfmpeg, ensurePromtool, ensureRedisServer, hasCommand } from './t
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
- * The workers of Jest, and the clients that they start, are four processes or more of one session, beside some fifteen parts of each
- * stack with sessions of their own. With the weight of one part they had a tenth of the machine, and their timers came seconds late.
+ * The workers of Jest, and the clients that they start, are four processes or more of one session. Each stack has some fifteen parts
+ * with sessions of their own. With the weight of one part the workers had a tenth of the machine, and their timers came seconds late.
  */
 const WEIGHT = -8;
 
