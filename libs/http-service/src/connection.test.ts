@@ -160,6 +160,28 @@ it('refuses a request that comes too slowly when it is its turn, and never with 
   expect(answer()).toMatch(/^HTTP\/1\.1 200 OK.*wholeHTTP\/1\.1 400 Bad Request.*"invalid_request_error"/s);
 });
 
+it.each([
+  ['serves', { rest: 'TP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', headMs: 60_000, status: 200 }],
+  ['refuses', { rest: '', headMs: 1, status: 400 }],
+])('%s a request whose connection was not read in its time: %j', async (_what, { rest, headMs, status }) => {
+  const { server, port, calls } = await start();
+  server.headersTimeout = headMs;
+  const { socket, answer, closed } = await open(port);
+  server.headersTimeout = 1;
+  const late = once(server, 'clientError');
+  socket.write(`${GET}${GET}GET / HT`);
+  await late;
+  calls[0]?.res.end('one');
+  await until('the second call', () => calls.length === 2);
+  calls[1]?.res.end('two');
+  await until('both answers', () => statuses(answer()).length === 2);
+  socket.write(rest);
+  if (rest) await until('the third call', () => calls.length === 3);
+  calls[2]?.res.end('three');
+  await closed;
+  expect(statuses(answer())).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', `HTTP/1.1 ${status}`]);
+});
+
 it('reads the rest of a body that nobody read on, where its answer closes the connection', async () => {
   const { port, calls } = await start();
   const { socket, answer, closed } = await open(port);

@@ -40,21 +40,32 @@ export class Connection {
   readonly #serve: RequestListener;
   readonly #malformed: WireError;
   readonly #room: WaitingRoom;
+  /** Longest time for a head to arrive, in milliseconds. */
+  readonly #headMs: number;
   /** Requests whose answers have not ended, in the order they came: the first is being answered, the others wait. */
   #calls: Call[] = [];
   /** Its body may still be coming, even where its answer has ended. */
   #latest: Call | undefined;
   #isBroken = false;
   #isHeld = false;
+  /** A request took too long while its connection was not read, so its sender gets the time once more. */
+  #isLateByHold = false;
+  #late: NodeJS.Timeout | undefined;
 
   constructor(
     socket: Socket,
-    { serve, malformed, room }: { serve: RequestListener; malformed: WireError; room: WaitingRoom },
+    {
+      serve,
+      malformed,
+      room,
+      headMs,
+    }: { serve: RequestListener; malformed: WireError; room: WaitingRoom; headMs: number },
   ) {
     this.#socket = socket;
     this.#serve = serve;
     this.#malformed = malformed;
     this.#room = room;
+    this.#headMs = headMs;
     // The HTTP server closes by this one, after an answer that is the last.
     socket.destroySoon = () => this.#close();
     // The HTTP server has one too, but not for a connection that it has let go of.
@@ -74,6 +85,7 @@ export class Connection {
   /** Takes a request, to be answered in its turn. After the last, or what is none, there is nothing that is due an answer. */
   add(call: Call): void {
     const socket = this.#socket;
+    clearTimeout(this.#late);
     if (!socket.writable) return;
     if (this.#isBroken || this.#latest?.isLast) {
       this.#hold();
@@ -112,6 +124,12 @@ export class Connection {
     } else {
       this.#hold();
     }
+  }
+
+  /** Refuses a request that came too slowly. It is not late while this server itself reads no further. */
+  refuseLate(): void {
+    if (this.#isHeld && !this.#isBroken) this.#isLateByHold = true;
+    else this.refuseRest();
   }
 
   /** A tunnel was asked for: with that the HTTP server has let go of the connection. */
@@ -195,10 +213,13 @@ export class Connection {
 
   #release(): void {
     this.#isHeld = false;
+    if (this.#isLateByHold) this.#late = setTimeout(() => this.refuseRest(), this.#headMs).unref();
+    this.#isLateByHold = false;
     this.#socket.resume();
   }
 
   #clear(): void {
+    clearTimeout(this.#late);
     this.#room.taken -= Math.max(this.#calls.length - 1, 0);
     this.#calls = [];
   }
@@ -234,7 +255,7 @@ export function serveInTurn(
   const room: WaitingRoom = { taken: 0 };
   connectionsByServer.set(server, connections);
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, new Connection(socket, { serve, malformed, room }));
+    connections.set(socket, new Connection(socket, { serve, malformed, room, headMs: server.headersTimeout }));
     socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
@@ -248,7 +269,11 @@ export function serveInTurn(
     connections.get(req.socket)?.add({ req, res, isRefused: true, isLast: true }),
   );
   // Without these listeners Node writes what it has to say at once, or drops the connection and says nothing.
-  server.on('clientError', (_error, socket) => connections.get(socket as Socket)?.refuseRest());
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const connection = connections.get(socket as Socket);
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') connection?.refuseLate();
+    else connection?.refuseRest();
+  });
   server.on('connect', (_req, socket) => connections.get(socket as Socket)?.refuseTunnel());
 }
 

@@ -51,10 +51,8 @@ it('reads on past 100 poison events of 10,000, keeps them, and has all 10,000 on
     return poison ? poison(event) : event;
   });
   const partition = aPartition(ledger.db);
-  const startedAt = performance.now();
   for (let start = 0; start < EVENTS; start += BATCH) await partition.deliver(values.slice(start, start + BATCH));
 
-  expect(performance.now() - startedAt).toBeLessThan(60_000);
   expect(await rows()).toBe(9_900);
   expect(await countDeadLetters(ledger.db)).toBe(100);
   const letters = await listDeadLetters(ledger.db, { after: 0n, limit: 1_000, withEnded: false });
