@@ -174,7 +174,7 @@ it.each([
   calls[0]?.res.end('one');
   await until('the second call', () => calls.length === 2);
   calls[1]?.res.end('two');
-  await until('both answers', () => statuses(answer()).length === 2);
+  await until('both answers', () => statuses(answer()).length >= 2);
   socket.write(rest);
   if (rest) await until('the third call', () => calls.length === 3);
   calls[2]?.res.end('three');
