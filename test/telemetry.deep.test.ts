@@ -287,8 +287,12 @@ it('says in the trace and in the log that a model without schemas was asked for 
       resource['service.name'] === 'model-router' && attributes['turnpike.call_id'] === callId,
   );
   expect(span.attributes['turnpike.response_format']).toBe('json_object_fallback');
-  const lines = await readLogLines(stack.stateDir, 'model-router');
-  expect(lines.filter((line) => line.callId === callId && line.msg !== 'access')).toEqual([
+  const lines = await until('the router’s line of the call', async () => {
+    const all = await readLogLines(stack.stateDir, 'model-router');
+    const ofCall = all.filter((line) => line.callId === callId && line.msg !== 'access');
+    return ofCall.length > 0 && ofCall;
+  });
+  expect(lines).toEqual([
     expect.objectContaining({ level: 'info', model: MODEL_WITHOUT_SCHEMAS, responseFormat: 'json_object_fallback' }),
   ]);
 });

@@ -9,7 +9,7 @@ export async function* readTables(serverUrl: string, databases: string[]): Async
   for (const database of databases) {
     const url = new URL(serverUrl);
     url.pathname = `/${database}`;
-    const client = new pg.Client({ connectionString: url.href, query_timeout: 10_000 });
+    const client = new pg.Client({ connectionString: url.href, query_timeout: 60_000 });
     await client.connect();
     try {
       const tables = await client.query<{ name: string }>(TABLES);
