@@ -21,7 +21,7 @@ const MOST_GROWTH_BYTES = 64 * MIB;
 /** Pause between two looks at the router's memory. */
 const LOOK_MS = 25;
 /**
- * Has the router collect its garbage at SIGUSR2, which a flood sends with every so many bytes. A busy machine leaves a process that
+ * Collects the garbage of the router at SIGUSR2, which a flood sends with every so many bytes. A busy machine leaves a process that
  * collects every so often no time for anything else.
  */
 const COLLECTS_GARBAGE = '--expose-gc --import data:text/javascript,process.on(`SIGUSR2`,()=>gc())';

@@ -14,7 +14,7 @@ import { fleet, internalHeaders, startTestService, type TestService } from './st
 
 /** Allowances of look-ups. The next counts where a busy machine needed longer than one for all that must go on meanwhile. */
 const TIMEOUTS_MS = [6_000, 24_000, 72_000];
-/** What a busy machine takes for 200 answers. */
+/** Time that a busy machine takes for 200 answers. */
 const BUSY_MS = 60_000;
 const SLOW_LOOK_UPS = 200;
 
@@ -72,7 +72,7 @@ async function record(event: UsageRecorded): Promise<void> {
 /** Asks 200 times what takes longer than its allowance, and meanwhile does something else, which has to be done first. */
 async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<void>): Promise<void> {
   while (!(await isDoneFirst(meanwhile, ask))) {
-    // What is held up has to wait for as long as the slow look-ups may take, so that no allowance is long enough.
+    // Work that is held up waits for as long as the slow look-ups may take, so that no allowance is long enough.
     expect(TIMEOUTS_MS).not.toEqual([]);
     await startService();
   }
