@@ -204,8 +204,11 @@ async function untilQuiet(stack: Stack): Promise<void> {
   }
 }
 
-/** Loads the newest sums of every workspace and key. Returns false if Redis has lost them. */
-async function areAllLoaded({ world, machines, keys }: Stack): Promise<boolean> {
+/**
+ * Loads the newest sums of every workspace, key and period. Returns false if Redis has lost them. A period that is not asked for is
+ * asked for again after its key's load, and until then counts for nothing and lags.
+ */
+async function areAllLoaded({ world, machines, keys, truth }: Stack): Promise<boolean> {
   const machine = machines.find(({ hasLeft }) => !hasLeft);
   const { router, process } = machine ?? {};
   if (!router) throw new Violation('quiet', 'no router runs');
@@ -214,7 +217,7 @@ async function areAllLoaded({ world, machines, keys }: Stack): Promise<boolean> 
       world.schedule(
         0,
         () =>
-          router.load(workspace.workspaceId, keyId).then(
+          router.load(workspace.workspaceId, keyId, truth.periodBudgetByKey.get(keyId)?.period).then(
             () => resolve(true),
             () => resolve(false),
           ),

@@ -10,6 +10,7 @@ import { Holds } from '@turnpike/holds/holds';
 import { SessionState } from '@turnpike/holds/redis/sessionState';
 import type { Spool } from '@turnpike/holds/spool/spool';
 import { aShard, shardsOf } from '@turnpike/holds/test/aShard';
+import type { BudgetPeriod } from '@turnpike/internal-api/budgetPeriod';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -103,7 +104,8 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const { current: self } = world;
   return {
     raiseGeneration: createRaiseGeneration(redis),
-    load: (workspaceId: string, keyId?: string) => absorber.load(workspaceId, keyId),
+    load: (workspaceId: string, keyId?: string, period?: BudgetPeriod) =>
+      absorber.load(workspaceId, keyId, undefined, period),
     /** Ends in order, as its `main` does. True where it has left nothing behind. */
     async close(): Promise<boolean> {
       await holds.close(RECORD_GRACE_MS);
