@@ -232,6 +232,28 @@ it('gives those who counted in a Redis that is emptied the time to hear of it, b
   expect(await report('r1', { putBackMark: emptied.mark })).toMatchObject({ isOpen: true });
 });
 
+it('gives those who count in a Redis that is lost as soon as it has opened the time to hear of it, before another one opens', async () => {
+  const { mark } = await report('r1', { redisId: REDIS_B });
+  const { mark: markC } = await report('r3', { redisId: REDIS_C });
+  const [inB, inC] = [
+    { redisId: REDIS_B, putBackMark: mark },
+    { redisId: REDIS_C, putBackMark: markC },
+  ];
+  await silence(2);
+  await report('r2', inB);
+  expect(await report('r3', inC)).toMatchObject({ isOpen: false });
+  await silence(1);
+  expect(await report('r1', inB)).toMatchObject({ isOpen: true });
+  const loseIt = async (): Promise<void> => {
+    for (const routerId of ['r1', 'r2']) await report(routerId, { redisId: null });
+  };
+  await loseIt();
+  expect(await report('r3', inC)).toMatchObject({ isOpen: false, isStranger: false, waitsFor: ['r1', 'r2'] });
+  await silence(2);
+  await loseIt();
+  expect(await report('r3', inC)).toMatchObject({ isOpen: true });
+});
+
 it('does not open an old Redis again that somebody sees after another was opened', async () => {
   const old = await anOpenGate(['r1', 'r2']);
   const { mark } = await report('r1', { redisId: REDIS_B });

@@ -108,12 +108,13 @@ async function readRecovery(db: Queryable, shard: string): Promise<Recovery> {
 
 async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
   if (!server) return void (await tx.execute(statements.takeRedis({ shard, redisId })));
+  /** Those that count in this Redis have put back into no other: one that opens after it waits for them. */
+  const delayOthers = () =>
+    tx.execute(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
   switch (move?.kind) {
     case 'emptied':
       await tx.execute(statements.raiseMark(server));
-      // Those that counted in it may have put back into no other yet.
-      if (server.isOpen)
-        await tx.execute(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
+      if (server.isOpen) await delayOthers();
       break;
     case 'kept_out':
       await tx.execute(statements.raisedAgo({ shard, redisId }, 0));
@@ -125,6 +126,8 @@ async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisI
       break;
     case 'opened':
       await tx.execute(statements.openRedis(server));
+      // It may be lost before a router of another has reported, which would keep that one out.
+      await delayOthers();
       break;
   }
 }
