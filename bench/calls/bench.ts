@@ -5,6 +5,7 @@ import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
 import type { Scenario } from './scenario.ts';
 import { addedLatency } from './scenarios/addedLatency.ts';
+import { apis } from './scenarios/apis.ts';
 import { chunks } from './scenarios/chunks.ts';
 import { coldStart } from './scenarios/coldStart.ts';
 import { cuts } from './scenarios/cuts.ts';
@@ -22,6 +23,7 @@ import { warmUp } from './warmUp.ts';
 /** In the order in which they run: whole answers once services are about as warm as they become, and what fills the heaps after them. */
 const SCENARIOS: readonly Scenario[] = [
   chunks,
+  apis,
   addedLatency,
   firstToken,
   refusals,

@@ -122,6 +122,20 @@ export function toChatRequest({
   });
 }
 
+export const CHAT_APIS = ['chat', 'responses', 'messages'] as const;
+/** An API in which a client says a chat. */
+export type ChatApi = (typeof CHAT_APIS)[number];
+
+/** A streamed chat with the prompt of `toChatRequest`, as one API says it. */
+export function toStreamRequest(api: ChatApi): ClientRequest {
+  const chat = toChatRequest({ isStream: true });
+  if (api === 'chat') return chat;
+  const { model, messages, max_tokens, stream } = JSON.parse(chat.body);
+  return api === 'messages'
+    ? toPost('/v1/messages', { model, messages, max_tokens, stream })
+    : toPost('/v1/responses', { model, input: messages, max_output_tokens: max_tokens, stream });
+}
+
 /** A chat call with an image in it, of some 5 MB as base64: noise, which no compression makes smaller. */
 export function toImageRequest(): ClientRequest {
   const [width, height] = [1_280, 1_000];
