@@ -2,7 +2,7 @@ import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { disturb, type Fault, freeze, kill } from '../fault.ts';
-import { AGENT_APIS, type Api } from '../load/callRecord.ts';
+import { AGENT_APIS, APIS, type Api } from '../load/callRecord.ts';
 import type { Random } from '../load/random.ts';
 import type { LoadOptions } from '../load/startLoad.ts';
 
@@ -88,6 +88,7 @@ export const engines: CellTable = {
     eventLog: 'kafka',
     run: breakAnswersOff,
   },
+  ...Object.fromEntries(APIS.map((api) => [`engine-calls-no-tool-${api}`, callNoTool(api)])),
   'engine-stalls': {
     breaks: 'a tenth of the answers stop for ever after some tokens',
     holds: 'streams end in an error event at the deadline, a second more at most; the engine is told to stop',
@@ -200,6 +201,31 @@ async function breakAnswersOff(context: CellContext): Promise<void> {
   context.allowUnknownEndings(calls);
   const failed = calls.filter(({ outcome }) => outcome !== 'ok').length;
   context.check(failed > context.calls / 5, `only ${failed} calls broke off`);
+}
+
+/** How the refusal begins, whichever API words it. */
+const NO_TOOL_CALLED = 'The model called no tool although tool_choice demands one.';
+
+function callNoTool(api: Api): CellTable[string] {
+  return {
+    breaks: `half of the calls of the API ${api} demand a tool, and their model writes text instead`,
+    holds: 'each of those is refused with the reason, shows none of its text and costs nothing; the others end well',
+    eventLog: 'embedded',
+    async run(context) {
+      const calls = await context.startLoad({
+        calls: context.calls,
+        tokens: [5, 60],
+        apis: [api],
+        forcesTool: true,
+        directives: (random) => (random.share() < 0.5 ? 'no_tool_call' : ''),
+      }).done;
+      context.checkOutcomes(calls, { ok: true, '400': true, error_event: true });
+      const refused = calls.filter(({ outcome }) => outcome !== 'ok');
+      context.check(refused.length > context.calls / 3, `only ${refused.length} models called no tool`);
+      const others = refused.filter(({ error, deltas }) => !error?.startsWith(NO_TOOL_CALLED) || deltas > 0);
+      context.check(others.length === 0, `${others.length} refusals have text or another reason: ${others[0]?.error}`);
+    },
+  };
 }
 
 const draw = <T>(random: Random, from: readonly T[]): T | undefined => from[random.between(0, from.length - 1)];

@@ -1,7 +1,8 @@
-/** The APIs in which a chat can be said. */
-export type Api = 'chat' | (typeof AGENT_APIS)[number];
-/** Those that only coding agents speak. */
+/** The APIs that only coding agents speak. */
 export const AGENT_APIS = ['responses', 'messages'] as const;
+/** All in which a chat can be said. */
+export const APIS = ['chat', ...AGENT_APIS] as const;
+export type Api = (typeof APIS)[number];
 
 /** A call's tokens as its client sees them. */
 export interface SeenUsage {

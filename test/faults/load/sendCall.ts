@@ -24,6 +24,8 @@ export interface CallPlan {
   wantsUsage: boolean;
   content: string;
   maxTokens: number | undefined;
+  /** Whether the model has to call `TOOL`. */
+  forcesTool: boolean;
   cut: Cut | undefined;
 }
 
@@ -110,20 +112,30 @@ function toOutcome(
 /** More than any answer of a load has. */
 const DEFAULT_MAX_TOKENS = 4_096;
 
-function toBody({ model, api, isStream, wantsUsage, content, maxTokens }: CallPlan): object {
+const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const TOOL = { name: 'look_up', description: 'Looks up the weather of a city' };
+/** The tool that a model has to call, as each API says it. */
+const FORCED_TOOL: Readonly<Record<Api, object>> = {
+  chat: { tools: [{ type: 'function', function: { ...TOOL, parameters: PARAMETERS } }], tool_choice: 'required' },
+  responses: { tools: [{ type: 'function', ...TOOL, parameters: PARAMETERS }], tool_choice: 'required' },
+  messages: { tools: [{ ...TOOL, input_schema: PARAMETERS }], tool_choice: { type: 'any' } },
+};
+
+function toBody({ model, api, isStream, wantsUsage, content, maxTokens, forcesTool }: CallPlan): object {
   const said = [{ role: 'user', content }];
-  const stream = isStream ? { stream: true } : {};
+  const fields = { ...(isStream && { stream: true }), ...(forcesTool && FORCED_TOOL[api]) };
   switch (api) {
     case 'responses':
-      return { model, input: said, ...(maxTokens !== undefined && { max_output_tokens: maxTokens }), ...stream };
+      return { model, input: said, ...(maxTokens !== undefined && { max_output_tokens: maxTokens }), ...fields };
     case 'messages':
-      return { model, messages: said, max_tokens: maxTokens ?? DEFAULT_MAX_TOKENS, ...stream };
+      return { model, messages: said, max_tokens: maxTokens ?? DEFAULT_MAX_TOKENS, ...fields };
     case 'chat':
       return {
         model,
         messages: said,
         ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-        ...(isStream && { stream: true, ...(wantsUsage && { stream_options: { include_usage: true } }) }),
+        ...fields,
+        ...(isStream && wantsUsage && { stream_options: { include_usage: true } }),
       };
   }
 }

@@ -41,6 +41,8 @@ export interface LoadOptions {
   keys?: readonly LoadKey[];
   /** One model; all of them where it is not given. */
   model?: string;
+  /** Whether every call has a tool that the model has to call. */
+  forcesTool?: boolean;
   /** The APIs in which the chats are said; the chat API alone where it is not given. */
   apis?: readonly Api[];
 }
@@ -141,6 +143,7 @@ function planCall({ models, keys: allKeys, random }: LoadTarget, options: LoadOp
         ? toExactContent(options.exactly)
         : `Call ${random.between(0, 999_999)}, größer und 大きい [[sim: ${directives.join(' ').trim()}]]`,
     maxTokens,
+    forcesTool: options.forcesTool ?? false,
     cut: options.cut?.(random),
     api: options.apis?.[random.between(0, options.apis.length - 1)] ?? 'chat',
   };

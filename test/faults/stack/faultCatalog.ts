@@ -41,7 +41,7 @@ export function toCatalogText(turn = 0): string {
     max_output_length: 4096
     pricing: { prompt: "${price(155 * factor)}", completion: "${price(2_055 * factor)}", input_cache_read: "${price(25 * factor)}", request: "0", image: "0", web_search: "0", internal_reasoning: "0" }
     clearance: [us]
-    supported_features: []
+    supported_features: [tools]
     supported_parameters: [max_tokens, temperature, stream]
     supported_sampling_parameters: [temperature, max_tokens]
     template_tokens_per_message: 4
