@@ -123,6 +123,11 @@ const CASES: Case[] = [
     says: '3 records wait for the ledger, which is more than it records in a minute',
   },
   {
+    alert: 'PostgresAway',
+    series: { [at('turnpike_ledger_dead_letters')]: UNKNOWN },
+    says: 'Postgres does not answer the ledger',
+  },
+  {
     alert: 'DeadLetters',
     series: { [at('turnpike_ledger_dead_letters')]: stays(2) },
     says: '2 events could not be read; their calls have no row',
