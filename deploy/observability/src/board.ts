@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { REGION_SERVICES, SERVICE_NAMES } from '@turnpike/config/services';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { readAlertLimit } from './alertLimits.ts';
 
 /** One query of a panel. Its legend may name labels that the query keeps: `{{model}}`. */
 interface Line {
@@ -13,6 +14,8 @@ export interface Panel {
   title: string;
   unit: z.output<typeof unitSchema>;
   says?: string | undefined;
+  /** Drawn as a line: the alert that the panel names is raised above it. */
+  limit?: number | undefined;
   lines: Line[];
 }
 
@@ -28,8 +31,10 @@ export interface Board {
 
 /** Units by Grafana's names; `short` is a bare number. */
 const unitSchema = z.enum(['s', 'short', 'reqps', 'percentunit', 'bytes', 'Bps']);
-/** A panel's unit, perhaps what it says, and a query for each legend. */
-const panelSchema = z.object({ unit: unitSchema, says: z.string().optional() }).catchall(z.string());
+/** A panel's unit, perhaps a description and the alert whose limit is drawn, and a query for each legend. */
+const panelSchema = z
+  .object({ unit: unitSchema, says: z.string().optional(), alert: z.string().optional() })
+  .catchall(z.string());
 const boardSchema = z.strictObject({
   title: z.string(),
   variables: z.record(z.string(), z.string()).default({}),
@@ -48,8 +53,8 @@ export function readBoard(id: string): Board {
     variables: Object.entries(variables).map(([label, metric]) => ({ label, metric })),
     rows: Object.entries({ ...rows, ...(service && serviceRows) }).map(([row, panels]) => ({
       title: row,
-      panels: Object.entries(panels).map(([panel, { unit, says, ...lines }]) => ({
-        ...{ title: panel, unit, says },
+      panels: Object.entries(panels).map(([panel, { unit, says, alert, ...lines }]) => ({
+        ...{ title: panel, unit, says, limit: alert === undefined ? undefined : readAlertLimit(alert) },
         lines: Object.entries(lines).map(([legend, expr]) => ({ legend, expr })),
       })),
     })),

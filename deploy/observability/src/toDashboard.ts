@@ -1,4 +1,6 @@
 import {
+  GraphThresholdsStyleConfigBuilder,
+  GraphThresholdsStyleMode,
   LegendDisplayMode,
   LegendPlacement,
   SortOrder,
@@ -12,6 +14,8 @@ import {
   DatasourceVariableBuilder,
   QueryVariableBuilder,
   RowBuilder,
+  ThresholdsConfigBuilder,
+  ThresholdsMode,
   VariableRefresh,
   VariableSort,
 } from '@grafana/grafana-foundation-sdk/dashboard';
@@ -52,7 +56,7 @@ const toVariable = ({ label, metric }: { label: string; metric: string }): Query
     .allValue('.*')
     .current({ text: 'All', value: '$__all' });
 
-function toPanel({ title, unit, says, lines }: Panel): PanelBuilder {
+function toPanel({ title, unit, says, limit, lines }: Panel): PanelBuilder {
   const panel = new PanelBuilder()
     .title(title)
     .datasource(SOURCE)
@@ -68,6 +72,15 @@ function toPanel({ title, unit, says, lines }: Panel): PanelBuilder {
     )
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending));
   if (says !== undefined) panel.description(says);
+  if (limit !== undefined)
+    panel
+      .thresholds(
+        new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([
+          { value: null, color: 'transparent' },
+          { value: limit, color: 'red' },
+        ]),
+      )
+      .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(GraphThresholdsStyleMode.Dashed));
   for (const [index, { expr, legend }] of lines.entries())
     panel.withTarget(
       new DataqueryBuilder()

@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals';
+import { readAlertLimit } from '../src/alertLimits.ts';
 import { BOARDS, GLOBAL_BOARDS } from '../src/observabilityFiles.ts';
+import { toDashboard } from '../src/toDashboard.ts';
 import { checkQueries } from './checkRules.ts';
 
 const ALL_BOARDS = [...BOARDS, ...GLOBAL_BOARDS];
@@ -22,6 +24,29 @@ it('has one dashboard an id, and no panel twice in one', () => {
   expect(new Set(ALL_BOARDS.map(({ id }) => id)).size).toBe(ALL_BOARDS.length);
   const names = PANELS.map(({ id, title }) => `${id}: ${title}`);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
+it('draws the limit of an alert where a panel names the alert', () => {
+  expect(PANELS.filter(({ limit }) => limit !== undefined).length).toBeGreaterThan(10);
+  expect(PANELS.find(({ id, title }) => id === 'books' && title === 'Spool')?.limit).toBe(0.5);
+
+  const [books] = BOARDS.filter(({ id }) => id === 'books').map(toDashboard);
+  expect(books?.panels).toContainEqual(
+    expect.objectContaining({
+      title: 'Spool',
+      fieldConfig: expect.objectContaining({
+        defaults: expect.objectContaining({
+          custom: { thresholdsStyle: { mode: 'dashed' } },
+          thresholds: { mode: 'absolute', steps: [expect.anything(), { value: 0.5, color: 'red' }] },
+        }),
+      }),
+    }),
+  );
+});
+
+it('draws no limit of an alert that is not there, or whose expression ends in none', () => {
+  expect(() => readAlertLimit('NoSuchAlert')).toThrow('NoSuchAlert is no alert');
+  expect(() => readAlertLimit('ServiceDown')).toThrow('ServiceDown is no alert');
 });
 
 it('names in each legend only labels that the query keeps', () => {
