@@ -126,7 +126,7 @@ async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisI
       break;
     case 'opened':
       await tx.execute(statements.openRedis(server));
-      // It may be lost before a router of another has reported, which would keep that one out.
+      // This Redis may be lost before a router of another one has reported, which would keep the other one out.
       await delayOthers();
       break;
   }
