@@ -33,7 +33,8 @@ const MOST_FAILURES_PER_SECOND = 1_000;
 
 /**
  * One line for each answered request of the API: ids, codes, counts and the charge. Requests that were served are sampled. Those that
- * were refused or failed all have a line, up to a bound; `leftOut` of a later line counts those beyond it.
+ * were refused or failed all have a line, up to a bound. `leftOut` of a later line counts those beyond it, and those that came while
+ * whoever reads the log did not read.
  */
 export class AccessLog {
   readonly #lines: Pick<BufferedLines, 'write'>;
@@ -52,7 +53,8 @@ export class AccessLog {
     if (hasFailed ? !this.#hasRoom() : this.#sampleRatio < 1 && Math.random() >= this.#sampleRatio) return;
     const ended = call?.ended;
     const isOfTokens = ended?.units === undefined;
-    this.#lines.write({
+    const leftOut = this.#leftOut;
+    const isWritten = this.#lines.write({
       ...request,
       model: ended?.canonicalModel ?? model,
       engine,
@@ -63,8 +65,9 @@ export class AccessLog {
       chargeNanoUsd: ended && String(ended.chargeNanoUsd),
       ending: ended?.status,
       reason: ended?.reason ?? undefined,
-      leftOut: this.#takeLeftOut(),
+      leftOut: leftOut === 0 ? undefined : leftOut,
     });
+    this.#leftOut = isWritten ? 0 : leftOut + 1;
   }
 
   #hasRoom(): boolean {
@@ -77,12 +80,5 @@ export class AccessLog {
     if (this.#failures <= MOST_FAILURES_PER_SECOND) return true;
     this.#leftOut += 1;
     return false;
-  }
-
-  #takeLeftOut(): number | undefined {
-    if (this.#leftOut === 0) return undefined;
-    const leftOut = this.#leftOut;
-    this.#leftOut = 0;
-    return leftOut;
   }
 }

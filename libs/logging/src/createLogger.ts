@@ -4,19 +4,26 @@ import { toLoggedError } from './toLoggedError.ts';
 
 export type { Logger };
 
+/** Most bytes that a pipe takes whole or not at all. */
+export const PIPE_BYTES = 4_096;
+
 /**
  * One JSON line an entry, to standard output. Errors are logged as `toLoggedError` says; callers pass ids and counts, never
  * keys, prompts or completions.
  */
 export function createLogger(fields: { service: string; scope?: Scope; level?: string }): Logger {
   const { level = 'info', ...base } = fields;
-  return pino({
-    level,
-    base,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: toLoggedError },
-  });
+  return pino(
+    {
+      level,
+      base,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: toLoggedError },
+    },
+    // A pipe may take a part of a longer write, and lines of the access log would come within one of these.
+    pino.destination({ maxWrite: PIPE_BYTES }),
+  );
 }
 
 /** A logger that writes nothing. */
