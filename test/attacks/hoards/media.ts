@@ -129,26 +129,24 @@ describe('media', () => {
     };
     // A key of which nothing is known yet, or a replica that has yet to be looked at, would be refused on a busy machine.
     await until('the other key to be served', async () => (await look()).status === 200);
-    const lists: Promise<number>[] = [];
+    const lists: Promise<string>[] = [];
     const timer = setInterval(() => {
-      lists.push(
-        send(lister, '/videos?limit=100', { signal: AbortSignal.timeout(120_000) }).then(
-          async (answer) => {
-            await answer.arrayBuffer();
-            return answer.status;
-          },
-          () => 0,
-        ),
-      );
+      // More would never end on a machine that is slower than they come.
+      if (lists.length >= LISTS) return;
+      const list = send(lister, '/videos?limit=100', { signal: AbortSignal.timeout(120_000) }).then(async (answer) => {
+        const { error } = (await answer.json()) as { error?: string };
+        return `${answer.status} ${error ?? ''}`.trim();
+      });
+      lists.push(list.catch(() => 'no answer'));
     }, 1_000 / 45);
     const victim = await callOn(look);
     await until('the flood to have been sent', () => lists.length >= LISTS);
     clearInterval(timer);
     const after = await callOn(look);
     const listed = new Set(await Promise.all(lists));
-    // A busy machine may be full for the key that floods it, and for no other.
-    listed.delete(503);
-    expect(listed).toEqual(new Set([200, 429]));
+    // On a machine without processor time to spare, no connection to the jobs or to their database may open in time.
+    listed.delete('503 service_unavailable');
+    expect(listed).toEqual(new Set(['200', '429 rate_limit_exceeded']));
     expect([victim.statuses, after.statuses]).toEqual([ALL_SERVED, ALL_SERVED]);
     const page = (await (await send(lister, '/videos?limit=100')).json()) as {
       data: { id: string }[];
