@@ -251,7 +251,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('setMark', "> tonumber(ARGV[2]) then return 'too_late' end", '> tonumber(ARGV[2]) then end'),
   },
   'an admission counts that was asked for under another session': {
-    seed: 110,
+    seed: 2_080,
     leaseMs: 1_500,
     longestCallMs: 10_000,
     noticedBy: ['given up', 'limits', 'covered'],
