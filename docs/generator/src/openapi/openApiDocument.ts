@@ -63,7 +63,13 @@ export function toOpenApiDocument(): OpenApiDocument {
     paths: PATHS,
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: '`Authorization: Bearer sk-…`, the only scheme.' },
+        apiKey: { type: 'http', scheme: 'bearer', description: '`Authorization: Bearer sk-…`, on every path.' },
+        messagesKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: 'The same key, on the paths of the Messages API alone.',
+        },
       },
       responses: { ...SHARED_RESPONSES, ...RESPONSES_RESPONSES, ...MESSAGES_RESPONSES, ...COUNT_RESPONSES },
       schemas: toJsonSchemas(),

@@ -17,6 +17,8 @@ export interface Operation {
   tags: string[];
   summary: string;
   description: string;
+  /** Any one of these is enough; where it is missing, those of the document are. */
+  security?: Record<string, string[]>[];
   parameters?: Parameter[];
   requestBody?: { required: true; content: Record<string, { schema: JsonSchema; example: unknown }> };
   responses: Record<string, ResponseObject | { $ref: string }>;

@@ -106,6 +106,9 @@ const instantParameter = (name: string, description: string): Parameter => ({
 });
 
 /** Every path that clients may call, its methods, and what they do. Nothing else is served. */
+/** Either scheme. */
+const KEY_IN_EITHER = [{ apiKey: [] }, { messagesKey: [] }];
+
 export const PATHS: Record<string, Methods> = {
   '/v1/chat/completions': {
     post: {
@@ -153,6 +156,7 @@ export const PATHS: Record<string, Methods> = {
       summary: 'Goes on with a conversation, by the Messages API.',
       description:
         'Another way to say a chat, for agents that speak it: the same gates, the same price, the same record. The key may stand in `x-api-key` instead of `Authorization`.',
+      security: KEY_IN_EITHER,
       requestBody: jsonBody('MessagesRequest', EXAMPLES.createMessage.request),
       responses: {
         200: toNamedAnswer(
@@ -169,6 +173,7 @@ export const PATHS: Record<string, Methods> = {
       tags: ['Inference'],
       summary: 'Counts the tokens of a prompt.',
       description: 'Nothing runs and nothing is charged. Images that are named by an address are left out.',
+      security: KEY_IN_EITHER,
       requestBody: jsonBody('CountTokensRequest', EXAMPLES.countMessageTokens.request),
       responses: {
         200: jsonAnswer('The count.', 'TokenCount', EXAMPLES.countMessageTokens.answer),
