@@ -68,7 +68,8 @@ export const responsesItemSchema = z.discriminatedUnion(
       })
       .meta({ description: 'What the model thought, as an answer had it.' }),
   ],
-  'must be message, function_call, function_call_output or reasoning',
+  // The AI SDK refers to earlier items by default.
+  'must be message, function_call, function_call_output or reasoning. Nothing is kept here: send the item itself in place of an item_reference, with the AI SDK by providerOptions.openai.store false',
 );
 
 const functionTool = z.object({

@@ -32,6 +32,8 @@ async function work(model: LanguageModel, { do: kind, prompt, stream }: Job): Pr
     maxRetries: 0,
     maxOutputTokens: 1_000,
     stopWhen: isStepCount(8),
+    // Without it items are referred to as if they had been kept.
+    providerOptions: { openai: { store: false } },
     ...(kind === 'work' && { tools: { note } }),
   };
   if (kind === 'parse') {

@@ -21,7 +21,7 @@ const quoted = (text: string): string => text.replaceAll('\\', '\\\\').replaceAl
 const WORK = [
   ...NOTES.map((text, turn) => {
     const input = JSON.stringify({ text });
-    return `[[sim: turn=${turn + 1} ${AT_ONCE} tool_call=note tool_arguments="${quoted(input)}"]]`;
+    return `[[sim: turn=${turn + 1} ${AT_ONCE} text="Let me note it." tool_call=note tool_arguments="${quoted(input)}"]]`;
   }),
   `[[sim: turn=4 ${AT_ONCE} text="all is noted"]]`,
 ].join(' ');

@@ -170,6 +170,7 @@ row('apis.responses-kept', async () => {
   for (const [fields, param] of [
     [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
     [{ background: true }, 'background'],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0].type'],
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
   ] as const) {
     const response = await ask(account, 'responses', 'hi', fields);
