@@ -2,6 +2,7 @@ import { divideRounds } from '../../figure.ts';
 import { measureCost } from '../measureCost.ts';
 import { edgeAndRouterOf, inRounds, printParts, toFigure } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
+import type { Target } from '../target.ts';
 import { CHAT_APIS, type ChatApi, toStreamRequest } from '../wire.ts';
 
 const CASES = [
@@ -18,28 +19,34 @@ export const apis: Scenario = {
   name: 'apis',
   async run(targets, { rounds: count, progress }) {
     const { engine, edge } = targets;
-    const targetByApi = new Map(CHAT_APIS.map((api) => [api, { ...edge, name: `by ${api}` }]));
-    const of = (api: ChatApi) => targetByApi.get(api) ?? edge;
+    /** The same target for each API, by whose name it goes here. */
+    const targetOf: Record<ChatApi, Target> = {
+      chat: { ...edge, name: 'chat' },
+      responses: { ...edge, name: 'responses' },
+      messages: { ...edge, name: 'messages' },
+    };
     const figures = [];
     for (const { name, tokens, everyMs, connections } of CASES) {
       const order = { kind: 'once', connections, seconds: 0, rate: 0, withinMs: 400 } as const;
       await engine.ask({ tokens, everyMs });
       const send = async (api: ChatApi): Promise<Record<string, number>> => {
-        const { costs, calls } = await measureCost(targets, { target: of(api), request: toStreamRequest(api), order });
+        const request = toStreamRequest(api);
+        const { costs, calls } = await measureCost(targets, { target: targetOf[api], request, order });
         return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / (calls * tokens)]));
       };
       progress(`${name} chunks by each API, warming up`);
       for (let turn = 0; turn < WARM_UPS; turn += 1)
         for (const api of CHAT_APIS) await send(api).catch(() => undefined);
-      const rounds = await inRounds(count, CHAT_APIS.map(of), async (target, round) => {
+      const rounds = await inRounds(count, Object.values(targetOf), async (target, round) => {
         progress(`${name} chunks, round ${round + 1} of ${count}: ${target.name}`);
-        return send(CHAT_APIS.find((api) => of(api) === target) ?? 'chat');
+        return send(target.name as ChatApi);
       });
       printParts(`processor time of a chunk by each API, ${name}, µs`, rounds, 2);
+      const ofApi = (api: ChatApi) => edgeAndRouterOf(rounds, targetOf[api]);
       for (const api of CHAT_APIS.filter((each) => each !== 'chat'))
         figures.push(
           toFigure(`${name} chunk, edge + router: by ${api} ÷ by chat`, { atMost: 1.6 }, () =>
-            divideRounds(edgeAndRouterOf(rounds, of(api)), edgeAndRouterOf(rounds, of('chat'))),
+            divideRounds(ofApi(api), ofApi('chat')),
           ),
         );
     }
