@@ -205,8 +205,8 @@ async function untilQuiet(stack: Stack): Promise<void> {
 }
 
 /**
- * Loads the newest sums of every workspace, key and period. Returns false if Redis has lost them. A period that is not asked for is
- * asked for again after its key's load, and until then counts for nothing and lags.
+ * Loads the newest sums of every workspace, key and period. Returns false if Redis has lost them. The sum of a
+ * period that is not asked for comes later than its key's, and is outdated until then.
  */
 async function areAllLoaded({ world, machines, keys, truth }: Stack): Promise<boolean> {
   const machine = machines.find(({ hasLeft }) => !hasLeft);

@@ -33,8 +33,8 @@ const MOST_FAILURES_PER_SECOND = 1_000;
 
 /**
  * One line for each answered request of the API: ids, codes, counts and the charge. Requests that were served are sampled. Those that
- * were refused or failed all have a line, up to a bound. `leftOut` of a later line counts those beyond it, and those that came while
- * whoever reads the log did not read.
+ * were refused or failed all have a line, up to a bound. `leftOut` of a later line counts those beyond it, and those for
+ * which standard output had no room.
  */
 export class AccessLog {
   readonly #lines: Pick<BufferedLines, 'write'>;

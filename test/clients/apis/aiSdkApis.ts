@@ -32,7 +32,7 @@ async function work(model: LanguageModel, { do: kind, prompt, stream }: Job): Pr
     maxRetries: 0,
     maxOutputTokens: 1_000,
     stopWhen: isStepCount(8),
-    // Without it items are referred to as if they had been kept.
+    // Otherwise the SDK refers to items by id, as if the service had kept them.
     providerOptions: { openai: { store: false } },
     ...(kind === 'work' && { tools: { note } }),
   };

@@ -1,6 +1,6 @@
 /** The APIs that only coding agents speak. */
 export const AGENT_APIS = ['responses', 'messages'] as const;
-/** All in which a chat can be said. */
+/** All APIs in which a chat can be said. */
 export const APIS = ['chat', ...AGENT_APIS] as const;
 export type Api = (typeof APIS)[number];
 

@@ -108,7 +108,7 @@ async function readRecovery(db: Queryable, shard: string): Promise<Recovery> {
 
 async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
   if (!server) return void (await tx.execute(statements.takeRedis({ shard, redisId })));
-  /** Those that count in this Redis have put back into no other: one that opens after it waits for them. */
+  /** Leaves the routers that count in this Redis time to put back into another one before that opens. */
   const delayOthers = () =>
     tx.execute(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
   switch (move?.kind) {
