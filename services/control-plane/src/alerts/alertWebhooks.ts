@@ -80,15 +80,14 @@ export class AlertWebhooks {
     const { url, currentUrl, secret, attempts } = delivery;
     // Another address, or none, was set since.
     if (url !== currentUrl || secret === null) {
-      await this.#end(deliveryId, { state: 'given_up', error: 'webhook_changed' });
+      await this.#note(deliveryId, { attempts: 0, state: 'given_up', error: 'webhook_changed' });
       return;
     }
     const { status, error } = await this.#post(deliveryId, { ...delivery, secret });
     const isDelivered = status !== undefined && status >= 200 && status < 300;
     const isLast = attempts + 1 >= MOST_ATTEMPTS;
-    await db.execute(sql`UPDATE alert_delivery SET attempts = attempts + 1 WHERE delivery_id = ${deliveryId}`);
     const state = isDelivered ? 'delivered' : isLast ? 'given_up' : 'waiting';
-    await this.#end(deliveryId, { state, status, error });
+    await this.#note(deliveryId, { attempts: 1, state, status, error });
     if (state === 'waiting') throw new NotOver(`the webhook was not taken: ${status ?? error}`);
   }
 
@@ -121,12 +120,18 @@ export class AlertWebhooks {
     }
   }
 
-  async #end(
+  /** Adds attempts and writes their result in one statement, so that no reader sees an attempt without its result. */
+  async #note(
     deliveryId: string,
-    { state, status, error }: { state: string; status?: number | undefined; error?: string | undefined },
+    {
+      attempts,
+      state,
+      status,
+      error,
+    }: { attempts: number; state: string; status?: number | undefined; error?: string | undefined },
   ): Promise<void> {
     await this.#options.db.execute(sql`
-      UPDATE alert_delivery SET state = ${state}, last_status = ${status ?? null}, last_error = ${error ?? null},
+      UPDATE alert_delivery SET attempts = attempts + ${attempts}, state = ${state}, last_status = ${status ?? null}, last_error = ${error ?? null},
         ended_at = CASE WHEN ${state} = 'waiting' THEN NULL ELSE now() END
       WHERE delivery_id = ${deliveryId} AND state = 'waiting'`);
   }
