@@ -24,7 +24,7 @@ import type { PricesOf } from '../src/reconcile/priceList.ts';
 import { readRecoveryState } from '../src/recovery/describeRecovery.ts';
 import { followTimeline } from '../src/recovery/followTimeline.ts';
 import { observeRecovery } from '../src/recovery/recoveryMetrics.ts';
-import { silentLog, type TestLedger } from './openTestLedger.ts';
+import { PATIENCE, silentLog, type TestLedger } from './openTestLedger.ts';
 
 export const fleet = aFleet();
 
@@ -74,7 +74,12 @@ export async function startTestService(
     tokenKeys?: PublicKey[];
   },
 ): Promise<TestService> {
-  const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
+  const lookUpDb = createDb({
+    databaseUrl,
+    poolSize: LOOK_UP_CONNECTIONS,
+    ...PATIENCE,
+    statementTimeoutMs: usageQueryTimeoutMs,
+  });
   await lookUpDb.$connect();
   const store = createEventLogStore(db);
   const consumer = await consumeUsageRecorded({ db, leaseDb: db, log, telemetry, region: 'us', source: { store } });
