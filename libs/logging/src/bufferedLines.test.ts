@@ -6,8 +6,6 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
-const NEWLINE = 0x0a;
-
 /** A process that writes as many lines as it is told to, each of a KiB, and says how many were left out. */
 const PROGRAM = `
   import { BufferedLines } from '${new URL('./bufferedLines.ts', import.meta.url).href}';
@@ -61,17 +59,22 @@ interface Line {
   nth: number;
 }
 
-/** Reads so many lines from the pipe, in small pieces: the pipe stays full, and has room for parts of what is written to it. */
-async function read(count: number): Promise<Line[]> {
+/** Reads so many lines from the pipe. */
+const read = (count: number): Promise<Line[]> => readTo((_, nth) => nth === count);
+
+/** Reads to the line that is the last, in small pieces: the pipe stays full, and has room for parts of what is written to it. */
+async function readTo(isLast: (line: Line, nth: number) => boolean): Promise<Line[]> {
   const piece = Buffer.alloc(3_000);
-  const pieces: Buffer[] = [];
-  for (let ends = 0; ends < count; await setImmediate()) {
-    const length = readSome(piece);
-    pieces.push(Buffer.from(piece.subarray(0, length)));
-    for (const byte of piece.subarray(0, length)) if (byte === NEWLINE) ends += 1;
+  const lines: Line[] = [];
+  for (let rest = ''; ; await setImmediate()) {
+    const whole = `${rest}${piece.toString('latin1', 0, readSome(piece))}`.split('\n');
+    rest = whole.pop() ?? '';
+    for (const text of whole) {
+      const line: Line = JSON.parse(text);
+      lines.push(line);
+      if (isLast(line, lines.length)) return lines;
+    }
   }
-  const lines = Buffer.concat(pieces).toString().split('\n').slice(0, count);
-  return lines.map((line) => JSON.parse(line));
 }
 
 /** Returns how many bytes there were; 0 where nothing waits. */
@@ -109,6 +112,20 @@ it('ends beside a reader that does not read', async () => {
   await write({ count: 2_000 });
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+it('keeps a MiB of ordinary lines for a reader that does not read, and drops further ones', async () => {
+  for (let turn = 0; turn < 8; turn += 1) await write({ count: 1_000, logEvery: 1 });
+  let isRead = false;
+  const reading = readTo(({ msg, nth }) => msg === 'ordinary' && nth >= 8_000).finally(() => (isRead = true));
+  while (!isRead) await write({ count: 1, logEvery: 1 });
+
+  const ordinary = (await reading).filter(({ msg }) => msg === 'ordinary').map(({ nth }) => nth);
+  const kept = ordinary.length - 1;
+  expect(ordinary.slice(0, kept)).toEqual([...Array(kept).keys()]);
+  // A line has half a KiB.
+  expect(kept).toBeGreaterThan(1_500);
+  expect(kept).toBeLessThan(2_500);
 });
 
 it('writes no line within one of the logger', async () => {
