@@ -50,8 +50,9 @@ it.each([
   expect(arrivalsOf(id)).toBe(arrivals);
 });
 
+// A process that stands still for as long as the event is late sends it beside those that followed.
 it('delivers an event late, after those that followed it', async () => {
-  await spoil([{ match: { of: COMPLETED }, fault: 'late', delayMs: 400, times: 1 }]);
+  await spoil([{ match: { of: COMPLETED }, fault: 'late', delayMs: 2_000, times: 1 }]);
   const id = await pay();
   await until('the event', () => arrivalsOf(id) === 1);
   const types = receiver.events.map(({ type }) => type);
@@ -59,9 +60,12 @@ it('delivers an event late, after those that followed it', async () => {
 });
 
 it('repeats an event until it is taken', async () => {
+  // The statuses are those of the next deliveries, whichever these are.
+  await simulator.untilDelivered();
   receiver.statuses.push(500, 302, 404);
   const { id } = await simulator.stripe.customers.create({ email: 'events@example.com' });
   await until('the event', () => receiver.typesOf(id).includes('customer.created'));
+  await simulator.untilDelivered();
   const { deliveries } = await simulator.order<{ deliveries: { object: string; status: number }[] }>('GET', 'log');
   expect(deliveries.filter(({ object }) => object === id).map(({ status }) => status)).toEqual([500, 302, 404, 200]);
 });

@@ -44,6 +44,8 @@ it('credits all top-ups once each, with a document and a number each, however ba
     rule('shuffle', 0.6),
     rule('late', 0.2),
     rule('lose', 0.1),
+    // Chance alone spares all of sixty once in six hundred runs, and then there is nothing to list.
+    { match: { of: 'checkout.session.completed', nth: 1 }, fault: 'lose' },
     rule('reset_after', 0.1),
     rule('reset_before', 0.1),
   ]);
