@@ -113,7 +113,7 @@ describe('a stream with the fault', () => {
   });
 
   it('never_ending goes on after [DONE] until the client leaves', async () => {
-    const { text } = await ask('never_ending', USAGE, (received) => received.endsWith('[DONE]\n\n\n\n'));
+    const { text } = await ask('never_ending', USAGE, (received) => received.includes('[DONE]\n\n\n\n'));
     expect(shapeOf(text)).toBe(ALL);
   });
 
@@ -176,7 +176,7 @@ describe('a whole answer with the fault', () => {
   });
 
   it('never_ending is followed by a line now and then', async () => {
-    const { text } = await ask('never_ending', {}, (received) => received.endsWith('}\n\n'));
+    const { text } = await ask('never_ending', {}, (received) => /\}\n\n+$/.test(received));
     expect(JSON.parse(text)).toMatchObject({ object: 'chat.completion' });
   });
 });

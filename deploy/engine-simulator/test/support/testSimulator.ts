@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
 import type { z } from 'zod';
 import type { ServedRequest } from '../../src/admin/requestLog.ts';
 import { type EngineConfig, engineSchema } from '../../src/config.ts';
@@ -21,17 +21,12 @@ export async function startTestSimulator(
   inputs: EngineInput[] = [{}],
   { clock = systemClock }: { clock?: Clock } = {},
 ): Promise<TestSimulator> {
-  for (let attempt = 1; ; attempt += 1) {
-    const [adminPort = 0, ...ports] = await findFreePorts(inputs.length + 1);
-    const engines = inputs.map((input, index) => toEngineConfig({ port: ports[index], ...input }));
-    try {
-      const simulator = await startSimulator({ listenHost: '127.0.0.1', adminPort, engines, clock });
-      const urls = ports.map((port) => `http://127.0.0.1:${port}`);
-      return { ...simulator, urls, url: urls[0] ?? '', adminUrl: `http://127.0.0.1:${adminPort}` };
-    } catch (error) {
-      if (attempt === 5) throw error; // a free port can be taken by somebody else before we listen on it
-    }
-  }
+  const adminPort = await findFreePort();
+  const engines: EngineConfig[] = [];
+  for (const input of inputs) engines.push(toEngineConfig({ port: await findFreePort(), ...input }));
+  const simulator = await startSimulator({ listenHost: '127.0.0.1', adminPort, engines, clock });
+  const urls = engines.map(({ port }) => `http://127.0.0.1:${port}`);
+  return { ...simulator, urls, url: urls[0] ?? '', adminUrl: `http://127.0.0.1:${adminPort}` };
 }
 
 const toEngineConfig = (input: EngineInput): EngineConfig =>
@@ -42,22 +37,6 @@ const toEngineConfig = (input: EngineInput): EngineConfig =>
     interTokenMs: 0,
     ...input,
   });
-
-async function findFreePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === 'object' && address ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 export const post = (url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(url, {
