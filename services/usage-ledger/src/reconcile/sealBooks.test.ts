@@ -60,9 +60,12 @@ it('seals hours 2 h after their end, and agrees with what came before, in and af
   const ages = [24 * 40, 24, 23.5, 4, 0];
   await deliver(...ages.map((age) => aUsageRecorded({ ...own, startedAtMs: hoursAgo(age) })));
   await deliver(aUsageRecorded({ startedAtMs: hoursAgo(30) }), aMediaUsageRecorded());
+  // An hour may end while the books are sealed.
+  const lastHour = () => new Date(Math.floor(hoursAgo(2) / HOUR_MS) * HOUR_MS);
+  const before = lastHour();
   await seal();
 
-  expect(await readHoursBefore(ledger.db)).toEqual(new Date(Math.floor(hoursAgo(2) / HOUR_MS) * HOUR_MS));
+  expect([before, lastHour()]).toContainEqual(await readHoursBefore(ledger.db));
   const sealed = await ledger.db.$queryRaw`SELECT sum(calls)::INT AS calls, count(*)::INT AS hours FROM sealed_hour`;
   expect(sealed).toEqual([{ calls: 5, hours: expect.any(Number) }]);
   expect(await findDifferences({ verifies: true })).toEqual([]);

@@ -6,6 +6,7 @@ import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { inOneHour } from '../../test/inOneHour.ts';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { fleet, startTestService, type TestService } from '../../test/startTestService.ts';
 import { addCredit } from '../credits/addCredit.ts';
@@ -265,20 +266,24 @@ const addCreditTo = (workspaceId: string) =>
   addCredit(ledger.db, { creditId: randomUUID(), workspaceId, amountNanoUsd: 20_000n, note: 'top-up' });
 
 it('tells how long the credit lasts at the mean of the last 7 days', async () => {
-  const owner = anOwner();
-  const { workspaceId } = owner;
   const nothing = { credit_nano_usd: '0', per_day_nano_usd: '0', mean_days: 1, days_left: 0 };
-  expect(await rateOf(workspaceId)).toEqual(nothing);
-  await addCreditTo(workspaceId);
-  expect(await rateOf(workspaceId)).toMatchObject({ days_left: null });
-
-  await aPartition(ledger.db).deliver([
-    aUsageRecorded({ ...owner, startedAtMs: hoursAgo(1), chargeNanoUsd: 4_000n }),
-    aUsageRecorded({ ...owner, keyId: `key_${randomUUID()}`, startedAtMs: hoursAgo(167), chargeNanoUsd: 3_000n }),
-    aUsageRecorded({ ...owner, startedAtMs: hoursAgo(8 * 24), chargeNanoUsd: 1_500n }),
-    aUsageRecorded({ startedAtMs: hoursAgo(1) }),
-  ]);
-  expect(await rateOf(workspaceId)).toEqual({
+  const rates = await inOneHour(async () => {
+    const owner = anOwner();
+    const { workspaceId } = owner;
+    const unused = await rateOf(workspaceId);
+    await addCreditTo(workspaceId);
+    const credited = await rateOf(workspaceId);
+    await aPartition(ledger.db).deliver([
+      aUsageRecorded({ ...owner, startedAtMs: hoursAgo(1), chargeNanoUsd: 4_000n }),
+      aUsageRecorded({ ...owner, keyId: `key_${randomUUID()}`, startedAtMs: hoursAgo(167), chargeNanoUsd: 3_000n }),
+      aUsageRecorded({ ...owner, startedAtMs: hoursAgo(8 * 24), chargeNanoUsd: 1_500n }),
+      aUsageRecorded({ startedAtMs: hoursAgo(1) }),
+    ]);
+    return { unused, credited, used: await rateOf(workspaceId) };
+  });
+  expect(rates.unused).toEqual(nothing);
+  expect(rates.credited).toMatchObject({ days_left: null });
+  expect(rates.used).toEqual({
     credit_nano_usd: '11500',
     per_day_nano_usd: '1000',
     mean_days: 7,
@@ -291,11 +296,14 @@ it.each([
   ['the current hour', 0, { per_day_nano_usd: '4000', mean_days: 1, days_left: 4 }],
   ['an hour of yesterday', 35, { per_day_nano_usd: '2666', mean_days: 1.5, days_left: 6 }],
 ])('takes the mean of a new workspace over its age, whose first call was in %s', async (_when, hours, rate) => {
-  const owner = anOwner();
-  await addCreditTo(owner.workspaceId);
-  const startedAtMs = hoursAgo(hours);
-  await aPartition(ledger.db).deliver([aUsageRecorded({ ...owner, startedAtMs, chargeNanoUsd: 4_000n })]);
-  expect(await rateOf(owner.workspaceId)).toEqual({ credit_nano_usd: '16000', ...rate });
+  const used = await inOneHour(async () => {
+    const owner = anOwner();
+    await addCreditTo(owner.workspaceId);
+    const startedAtMs = hoursAgo(hours);
+    await aPartition(ledger.db).deliver([aUsageRecorded({ ...owner, startedAtMs, chargeNanoUsd: 4_000n })]);
+    return rateOf(owner.workspaceId);
+  });
+  expect(used).toEqual({ credit_nano_usd: '16000', ...rate });
 });
 
 /** Records a call and shows it to its workspace. */
