@@ -185,7 +185,7 @@ it('comes to one state by whatever way: replayed, shuffled, cut, and either side
       }
       expect(await readState()).toMatchObject(newest);
     }),
-    { numRuns: 100 },
+    { numRuns: 100, seed: 20_261_128 },
   );
 });
 

@@ -115,6 +115,6 @@ it('comes to one sum by whatever way: replayed, shuffled, cut, and either side r
       }
       expect(await readCredited()).toBe(credited);
     }),
-    { numRuns: 100 },
+    { numRuns: 100, seed: 20_261_128 },
   );
 });

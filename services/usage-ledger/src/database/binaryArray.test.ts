@@ -41,7 +41,7 @@ it.each(Object.keys(TYPES) as (keyof typeof TYPES)[])(
           SELECT value FROM unnest(${array}::${sqlType}[]) WITH ORDINALITY AS of (value, place) ORDER BY place`);
         expect(rows.map(({ value }) => toText(value))).toEqual(column.map(toText));
       }),
-      { numRuns: 100 },
+      { numRuns: 100, seed: 20_261_128 },
     );
   },
 );
