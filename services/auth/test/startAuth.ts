@@ -68,7 +68,12 @@ export async function startAuth({
   const postgres = given ?? (await openPostgres());
   const databaseUrl = await postgres.createDatabase();
   await migrate({ databaseUrl, folder: new URL('../sql/', import.meta.url) });
-  const databases = openDatabases(databaseUrl, { verdictTimeoutMs: statementTimeoutMs, statementTimeoutMs });
+  const databases = openDatabases(databaseUrl, {
+    verdictTimeoutMs: statementTimeoutMs,
+    statementTimeoutMs,
+    // Waits for a connection as long as for a statement, because no test is about the wait.
+    waitTimeoutMs: statementTimeoutMs,
+  });
   const log = createLogger({ service: 'auth', level: 'silent' });
 
   const announced: string[] = [];

@@ -31,12 +31,14 @@ export interface DatabaseTimeouts {
   verdictTimeoutMs: number;
   /** The limit of all other statements. */
   statementTimeoutMs?: number;
+  /** The longest wait of all other statements for a connection. */
+  waitTimeoutMs?: number;
 }
 
 /** Connections are made when they are first needed. */
 export function openDatabases(
   databaseUrl: string,
-  { verdictTimeoutMs, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: DatabaseTimeouts,
+  { verdictTimeoutMs, statementTimeoutMs = STATEMENT_TIMEOUT_MS, waitTimeoutMs }: DatabaseTimeouts,
 ): Databases {
   const open = (options: Pick<PoolOptions, 'poolSize' | 'statementTimeoutMs' | 'waitTimeoutMs'>): Db =>
     openPrisma({ service: 'auth', databaseUrl, ...options }, (adapter) => new PrismaClient({ adapter }));
@@ -46,8 +48,8 @@ export function openDatabases(
     // Twice as long: a new connection that comes too late for one verdict is there for the next.
     waitTimeoutMs: 2 * verdictTimeoutMs,
   });
-  const lookUpDb = open({ poolSize: CONNECTIONS.lookUps, statementTimeoutMs });
-  const db = open({ poolSize: CONNECTIONS.administration, statementTimeoutMs });
+  const lookUpDb = open({ poolSize: CONNECTIONS.lookUps, statementTimeoutMs, waitTimeoutMs });
+  const db = open({ poolSize: CONNECTIONS.administration, statementTimeoutMs, waitTimeoutMs });
   return {
     verdictDb,
     lookUpDb,
