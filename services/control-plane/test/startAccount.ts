@@ -142,7 +142,7 @@ export async function startAccount({
 
   const log = aSilentLogger();
   const db = openDatabase(serviceUrl, PATIENCE);
-  const queue = await openJobQueue(serviceUrl, log);
+  const queue = await openJobQueue(serviceUrl, log, PATIENCE.waitMs);
   const outbox = new Outbox({
     db,
     boss: queue.boss,
