@@ -78,6 +78,8 @@ const hasten = (isLast = false) =>
   account.db.$executeRaw`
     UPDATE pgboss.job SET start_after = now(), retry_limit = CASE WHEN ${isLast} THEN retry_count + 1 ELSE retry_limit END
     WHERE name = 'mail' AND state = 'retry'`;
+/** Makes the next attempt the last one. On a busy machine the mail may be under way again, and waits only after it has failed. */
+const hastenLast = () => until('a mail that waits', async () => (await hasten(true)) > 0);
 
 /** Waits for a state of the newest mail. */
 const untilState = (state: string) =>
@@ -109,7 +111,7 @@ it('counts no mail as waiting whose address the mail server refuses for good', a
   await untilMeasured('a refused address', { turnpike_mails_waiting: 0, [attempts('address_refused')]: 'some' });
   await untilState('retry');
   expect((await readMetrics(telemetry)).get('turnpike_mails_waiting')).toBe(0);
-  await hasten(true);
+  await hastenLast();
   await untilState('failed');
   await untilMeasured('no mail that is given up because of us', { [attempts('gave_up')]: 0 });
 });
@@ -119,7 +121,7 @@ it('counts a mail that is given up', async () => {
   await askForMail('lost@example.com');
   await untilMeasured('a mail that waits', { turnpike_mails_waiting: 1, [attempts('gave_up')]: 0 });
   await untilState('retry');
-  await hasten(true);
+  await hastenLast();
   await untilMeasured('the last attempt', { turnpike_mails_waiting: 0, [attempts('gave_up')]: 1 });
 });
 
