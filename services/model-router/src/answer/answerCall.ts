@@ -12,6 +12,7 @@ import type { CallFault, WindowUse } from '../api/inferenceFault.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/boundUsage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
+import { inWordsOf } from '../request/rewriteBody.ts';
 import type { AnswerDependencies, Call } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
 import type { StreamEncoder } from './chunks/streamEncoder.ts';
@@ -76,7 +77,9 @@ export async function answerCall(
   const { fault: concluded } = conclude(outcome, call.chargeOf);
   if (!concluded) return;
   const fault: CallFault =
-    concluded.kind === 'context_too_long' ? { ...concluded, window: toWindowUse({ ...call, bound }) } : concluded;
+    concluded.kind === 'context_too_long'
+      ? { ...concluded, window: toWindowUse({ ...call, bound }) }
+      : inWordsOf(call.operation, concluded);
   if (stream?.client.hasBegun) {
     // The status has left: the fault becomes an event.
     if (fault.kind === 'key_bound_reached') dependencies.metrics.keyBoundHit(fault.bound, call.keyId);

@@ -7,7 +7,7 @@ import { ImageError, type ImageErrorReason } from '@turnpike/request-reading/ima
 import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
 import { until } from '@turnpike/test-support/until';
 import type { Response } from 'express';
-import { aCall, answerDependencies, RATE_LIMIT } from '../../test/aCall.ts';
+import { aCall, answerDependencies, CHAT_OPERATION, RATE_LIMIT } from '../../test/aCall.ts';
 import { aChatRequest } from '../../test/aChatRequest.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { answerCall, loadImages } from './answerCall.ts';
@@ -18,11 +18,11 @@ const withUrl = aChatRequest({
 });
 
 /** One call, with a loader that does as `load` says. */
-function aCallWithImages(load: ImageLoader['load'], request = withUrl) {
+function aCallWithImages(load: ImageLoader['load'], request = withUrl, operation = CHAT_OPERATION) {
   const open = anOpenCall();
   const res = new ServerResponse(new IncomingMessage(new Socket())) as Response;
   const room = createBodyMemory(1_000).open('key_1');
-  const call = aCall({ request });
+  const call = aCall({ request, operation });
   return {
     open,
     res,
@@ -71,6 +71,14 @@ it.each(REASONS)('ends the call as a failure that looks like every other: %s', a
   const error = await answer().catch((thrown: unknown) => thrown);
   expect((error as ApiError).fault).toEqual({ kind: 'image_unusable' });
   expect(open.endings).toEqual([{ status: 'failure', reason: 'image_unusable' }]);
+});
+
+it('names the field of the images as the API of the call does', async () => {
+  const load = async () => {
+    throw new ImageError('not_an_image');
+  };
+  const { answer } = aCallWithImages(load, withUrl, { ...CHAT_OPERATION, fieldNames: { messages: 'input' } });
+  await expect(answer()).rejects.toMatchObject({ fault: { kind: 'image_unusable', param: 'input' } });
 });
 
 it('ends the call as a failure when there is no room, and says so', async () => {

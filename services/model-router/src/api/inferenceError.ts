@@ -90,7 +90,7 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
     case 'image_unusable':
       return invalid(
         'An image cannot be fetched or decoded. Send a public http(s) URL or a base64 data URL of a PNG, JPEG, WebP or GIF.',
-        'messages',
+        fault.param ?? 'messages',
       );
     case 'unknown_model':
       return gateRejection(404, {
@@ -209,7 +209,7 @@ function toWindowMessage({ model, windowTokens, prompt }: WindowUse): string {
 
 const toCutMessage = ({ by, afterMs }: CutFault): string =>
   by === 'too_long'
-    ? `The stream was ended after ${Math.round(afterMs / 1_000)} s, because fewer than ${1_000 / MS_PER_TOKEN} tokens a second came or were read; read it faster, or lower max_tokens.`
+    ? `The stream was ended after ${Math.round(afterMs / 1_000)} s, because fewer than ${1_000 / MS_PER_TOKEN} tokens a second came or were read; read it faster, or ask for fewer tokens.`
     : CUT_MESSAGES[by];
 
 const toChargedMessage = ({ charged }: CutFault): string =>

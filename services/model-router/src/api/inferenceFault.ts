@@ -66,6 +66,8 @@ export type EngineFault =
 /** An image that cannot be fetched or decoded. It says no more: from outside, all reasons are the same. */
 export interface ImageFault {
   kind: 'image_unusable';
+  /** The field of the images; `messages` unless the API has another. */
+  param?: string;
 }
 
 /** Why inference is refused to a key that is let in, or fails. */

@@ -7,6 +7,7 @@ import { CHAT } from './chatRequest.ts';
 import type { InferenceRequest, Operation } from './inferenceRequest.ts';
 import { MESSAGES } from './messagesRequest.ts';
 import { RESPONSES } from './responsesRequest.ts';
+import { inWordsOf } from './rewriteBody.ts';
 
 // The Responses API and the Messages API are other ways to say a chat: the same conversation makes the same request to an engine.
 
@@ -308,6 +309,55 @@ describe('the Messages API', () => {
     expect(await parse(MESSAGES, say({ max_tokens: 32_000 }))).toMatchObject({
       requestedOutputTokens: 32_000,
       isOutputFitted: true,
+    });
+  });
+});
+
+describe('a fault of a chat names the field that the client sent', () => {
+  const NOTHING = 'data:text/plain,nothing';
+  const source = { type: 'url', url: NOTHING };
+  it.each<[string, Operation, object, object]>([
+    [
+      'an image that is none, by Responses',
+      RESPONSES,
+      ask({ input: [{ role: 'user', content: [{ type: 'input_image', image_url: NOTHING }] }] }),
+      { kind: 'image_unusable', param: 'input' },
+    ],
+    [
+      'an image that is none, by Messages',
+      MESSAGES,
+      say({ messages: [{ role: 'user', content: [{ type: 'image', source }] }] }),
+      { kind: 'image_unusable', param: 'messages' },
+    ],
+    [
+      'too many parts, by Messages with a system',
+      MESSAGES,
+      say({
+        system: 's',
+        messages: [{ role: 'user', content: Array.from({ length: 4_097 }, () => ({ type: 'text', text: 'x' })) }],
+      }),
+      { kind: 'invalid_request', param: 'messages', message: 'messages may hold at most 4096 content parts in all' },
+    ],
+  ])('%s', async (_case, operation, body, fault) => {
+    expect(await faultOf(operation, body)).toMatchObject(fault);
+  });
+
+  it.each<[string, Operation, string, string]>([
+    ['a message', RESPONSES, 'messages[2].content', 'input'],
+    ['a message', MESSAGES, 'messages[2].content', 'messages'],
+    ['a message', CHAT, 'messages[2].content', 'messages[2].content'],
+    ['a tool', RESPONSES, 'tools[1].function.parameters', 'tools'],
+    ['the length', RESPONSES, 'max_tokens', 'max_output_tokens'],
+    ['the length', MESSAGES, 'max_completion_tokens', 'max_tokens'],
+    ['the effort', RESPONSES, 'reasoning_effort', 'reasoning.effort'],
+    ['the effort', MESSAGES, 'reasoning_effort', 'output_config.effort'],
+    ['a field of one name', MESSAGES, 'temperature', 'temperature'],
+  ])('that an engine refuses: %s, %#', (_case, operation, param, name) => {
+    const message = (field: string) => `${field} is too much.`;
+    expect(inWordsOf(operation, { kind: 'engine_refused', message: message(param), param })).toEqual({
+      kind: 'engine_refused',
+      message: message(name),
+      param: name,
     });
   });
 });

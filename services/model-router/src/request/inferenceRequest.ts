@@ -12,6 +12,8 @@ export interface Operation {
   /** Its path for clients. */
   clientPath: string;
   limits: BodyLimits;
+  /** Names of a chat's fields in the API of `clientPath`, where they differ. */
+  fieldNames?: Readonly<Record<string, string>>;
   /** Checks a body. Throws, or rejects with, `invalid_request`. */
   parse(body: JsonBody): InferenceRequest | Promise<InferenceRequest>;
   /** Whether engines generate an answer: it shares the model's window with the prompt, and the prompt's beginning is cached. */

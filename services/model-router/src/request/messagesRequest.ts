@@ -21,20 +21,32 @@ const KEPT: readonly KeptPath[] = [
   ['messages', ANY_PLACE, 'content', ANY_PLACE, 'input'],
 ];
 
+/** Names of a chat's fields in the Messages API. `system` is one more message of a chat: their places differ. */
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  messages: 'messages',
+  tools: 'tools',
+  response_format: 'output_config.format',
+  reasoning_effort: 'output_config.effort',
+  parallel_tool_calls: 'tool_choice.disable_parallel_tool_use',
+  stop: 'stop_sequences',
+  max_completion_tokens: 'max_tokens',
+};
+
 /** POST /v1/messages: another way to say a chat. */
 export const MESSAGES: Operation = {
   ...CHAT,
   clientPath: CHAT_API_PATHS.messages,
+  fieldNames: FIELD_NAMES,
   // Images look like text here: the limit on text is a chat's, where they have addresses.
   limits: { ...CHAT.limits, maxTextBytes: CHAT.limits.maxBytes, kept: KEPT },
-  parse: async (body) => ({ ...(await parseAs(readMessages(body.value), body)), operation: MESSAGES }),
+  parse: (body) => parseAs(readMessages(body.value), body, MESSAGES),
 };
 
 /** POST /v1/messages/count_tokens: a prompt that is counted and not run. */
 export const COUNTED_MESSAGES: Operation = {
   ...MESSAGES,
   clientPath: COUNT_TOKENS_PATH,
-  parse: async (body) => ({ ...(await parseAs(readCounted(body.value), body)), operation: COUNTED_MESSAGES }),
+  parse: (body) => parseAs(readCounted(body.value), body, COUNTED_MESSAGES),
 };
 
 const readMessages = createFieldReader(messagesRequestSchema);
@@ -43,17 +55,10 @@ const readCounted = createFieldReader(countTokensRequestSchema);
 type Given = MessagesRequest | CountTokensRequest;
 
 /** Turns a body of the Messages API into a chat. Throws `invalid_request`, and what a chat throws. */
-async function parseAs(request: Given, body: JsonBody): Promise<InferenceRequest> {
+async function parseAs(request: Given, body: JsonBody, operation: Operation): Promise<InferenceRequest> {
   const known = knownBytesOf(body);
-  return { ...(await parseAsChat(toChat(request, known), known, MESSAGES_NAMES)), isOutputFitted: true };
+  return { ...(await parseAsChat(toChat(request, known), known, operation)), isOutputFitted: true };
 }
-
-/** Names of a chat's fields in the Messages API. */
-const MESSAGES_NAMES: Readonly<Record<string, string>> = {
-  response_format: 'output_config.format',
-  stop: 'stop_sequences',
-  max_completion_tokens: 'max_tokens',
-};
 
 function toChat(request: Given, known: KnownBytes): object {
   const { model, system, messages, tools, tool_choice: choice, thinking, output_config: output } = request;

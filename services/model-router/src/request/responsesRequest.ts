@@ -19,10 +19,21 @@ const KEPT: readonly KeptPath[] = [
   ['text', 'format', 'schema'],
 ];
 
+/** Names of a chat's fields in the Responses API. Items make other messages, and namespaces other tools: their places differ. */
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  messages: 'input',
+  tools: 'tools',
+  response_format: 'text.format',
+  reasoning_effort: 'reasoning.effort',
+  max_tokens: 'max_output_tokens',
+  max_completion_tokens: 'max_output_tokens',
+};
+
 /** POST /v1/responses: another way to say a chat. */
 export const RESPONSES: Operation = {
   ...CHAT,
   clientPath: CHAT_API_PATHS.responses,
+  fieldNames: FIELD_NAMES,
   limits: { ...CHAT.limits, kept: KEPT },
   parse: parseResponsesRequest,
 };
@@ -33,16 +44,9 @@ const readFields = createFieldReader(responsesRequestSchema);
 async function parseResponsesRequest(body: JsonBody): Promise<InferenceRequest> {
   const request = readFields({ ...body.value, input: withTypes(body.value.input) });
   const namespaced = readNames(request);
-  const chat = await parseAsChat(toChat(request), knownBytesOf(body), RESPONSES_NAMES);
-  return { ...chat, operation: RESPONSES, echo: { fields: toRepeated(request), namespaced } };
+  const chat = await parseAsChat(toChat(request), knownBytesOf(body), RESPONSES);
+  return { ...chat, echo: { fields: toRepeated(request), namespaced } };
 }
-
-/** Names of a chat's fields in the Responses API. */
-const RESPONSES_NAMES: Readonly<Record<string, string>> = {
-  messages: 'input',
-  response_format: 'text.format',
-  max_completion_tokens: 'max_output_tokens',
-};
 
 /** Items without a type are messages. */
 function withTypes(input: unknown): unknown {

@@ -1,9 +1,9 @@
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type JsonBody, parseBody } from '@turnpike/request-reading/body/readBody';
 import type { JsonPath } from '@turnpike/request-reading/body/scanJson';
-import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import type { CallFault } from '../api/inferenceFault.ts';
 import { CHAT, parseChatRequest } from './chatRequest.ts';
-import type { InferenceRequest } from './inferenceRequest.ts';
+import type { InferenceRequest, Operation } from './inferenceRequest.ts';
 import { type PlacedLiteral, toLiteralTree, writeJson } from './writeJson.ts';
 
 /** The bytes that stand for long strings and for JSON schemas of a client's body, by the value itself. */
@@ -27,33 +27,30 @@ const LONG_TEXT = 512;
 
 /**
  * Writes a chat's body and parses it as if a client had sent it, so that every check and every byte of a chat is the same in each API.
- * Values that are `known` are copied. Throws what a chat throws; a field is called by its name in `names`.
+ * Values that are `known` are copied. Throws what a chat throws, with the field's name in the operation's API.
  */
-export async function parseAsChat(
-  chat: object,
-  known: KnownBytes,
-  names: Readonly<Record<string, string>>,
-): Promise<InferenceRequest> {
+export async function parseAsChat(chat: object, known: KnownBytes, operation: Operation): Promise<InferenceRequest> {
   const literals = known.size > 0 ? toLiteralTree(placesOf(chat, known, [])) : undefined;
   const inWords = <Result>(check: () => Result): Result => {
     try {
       return check();
     } catch (error) {
-      throw error instanceof ApiError ? inWordsOf(names, error) : error;
+      throw error instanceof ApiError ? new ApiError(inWordsOf(operation, error.fault as CallFault)) : error;
     }
   };
   const body = await parseBody(writeJson(chat, literals?.size ? literals : undefined), CHAT.limits);
   const request = inWords(() => parseChatRequest(body));
-  return { ...request, checkModel: (model, served) => inWords(() => request.checkModel(model, served)) };
+  return { ...request, operation, checkModel: (model, served) => inWords(() => request.checkModel(model, served)) };
 }
 
-/** An error of a chat that names a field, with the field's name in another API. */
-function inWordsOf(names: Readonly<Record<string, string>>, error: ApiError): ApiError {
-  const { fault } = error as ApiError<{ kind: string; message?: string; param?: string | null }>;
-  const [root = ''] = (fault.param ?? '').split(/[.[]/, 1);
-  const name = names[root];
-  if (fault.kind !== 'invalid_request' || name === undefined) return error;
-  return invalidRequest(name, (fault.message ?? '').replace(fault.param ?? '', name));
+/** Returns a fault of a chat with the names that its fields have in the operation's API. An element of a list is named by the list. */
+export function inWordsOf({ fieldNames }: Pick<Operation, 'fieldNames'>, fault: CallFault): CallFault {
+  if (!fieldNames) return fault;
+  if (fault.kind === 'image_unusable') return { ...fault, param: fieldNames.messages ?? 'messages' };
+  if ((fault.kind !== 'invalid_request' && fault.kind !== 'engine_refused') || fault.param === null) return fault;
+  const [root = ''] = fault.param.split(/[.[]/, 1);
+  const name = fieldNames[root];
+  return name === undefined ? fault : { ...fault, param: name, message: fault.message.replace(fault.param, name) };
 }
 
 function* placesOf(value: unknown, known: KnownBytes, path: JsonPath): Generator<PlacedLiteral> {
