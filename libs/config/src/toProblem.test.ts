@@ -8,6 +8,7 @@ it.each<[z.ZodType, unknown, string]>([
   [z.boolean(), 'yes', 'must be true or false'],
   [z.array(z.string()), 'a', 'must be a list'],
   [z.object({}), 'a', 'must be an object'],
+  [z.record(z.string(), z.unknown()), 'a', 'must be an object'],
   [z.coerce.number(), 'a', 'must be a number'],
   [z.number().int(), 1.5, 'must be a whole number'],
   [z.number().min(0), -1, 'must be at least 0'],

@@ -7,6 +7,7 @@ const EXPECTED: Record<string, string> = {
   boolean: 'true or false',
   array: 'a list',
   object: 'an object',
+  record: 'an object',
 };
 
 /** Makes the formatter of `a, b or c` at its first use, because a browser takes some milliseconds for the first formatter of a page. */

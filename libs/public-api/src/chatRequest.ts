@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { generationFields, ignored, optional, withDefault } from './requestFields.ts';
 
 export const MAX_TOOLS = 128;
+export const MAX_TOOL_NAME_LENGTH = 256;
 /** So many are checked and written in a few milliseconds. */
 export const MAX_MESSAGES = 4_096;
 
@@ -126,7 +127,7 @@ export const chatRequestSchema = z
           z.object({
             type: z.literal('function'),
             function: z.object({
-              name: z.string().min(1).max(256),
+              name: z.string().min(1).max(MAX_TOOL_NAME_LENGTH),
               description: optional(z.string()),
               parameters: optional(jsonSchema),
               strict: optional(z.boolean()),

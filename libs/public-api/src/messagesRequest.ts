@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_MESSAGES, MAX_TOOLS } from './chatRequest.ts';
+import { MAX_MESSAGES, MAX_TOOL_NAME_LENGTH, MAX_TOOLS } from './chatRequest.ts';
 import { generationFields, ignored, optional, withDefault } from './requestFields.ts';
 
 const textBlock = z.object({ type: z.literal('text'), text: z.string() });
@@ -96,7 +96,7 @@ const promptFields = {
           type: optional(
             z.literal('custom', 'must be custom or left out: nothing is run here. Describe the tool by input_schema'),
           ),
-          name: z.string().min(1).max(256),
+          name: z.string().min(1).max(MAX_TOOL_NAME_LENGTH),
           description: optional(z.string()),
           input_schema: z.record(z.string(), z.unknown()).meta({ description: 'A JSON schema.' }),
           strict: optional(z.boolean()),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_MESSAGES, MAX_TOOLS } from './chatRequest.ts';
+import { MAX_MESSAGES, MAX_TOOL_NAME_LENGTH, MAX_TOOLS } from './chatRequest.ts';
 import { generationFields, ignored, optional, withDefault } from './requestFields.ts';
 
 const itemFields = {
@@ -74,7 +74,7 @@ export const responsesItemSchema = z.discriminatedUnion(
 
 const functionTool = z.object({
   type: z.literal('function'),
-  name: z.string().min(1).max(256),
+  name: z.string().min(1).max(MAX_TOOL_NAME_LENGTH),
   description: optional(z.string()),
   parameters: optional(z.record(z.string(), z.unknown())),
   strict: optional(z.boolean()),
@@ -89,6 +89,13 @@ const namespaceTool = z
       .max(MAX_TOOLS),
   })
   .meta({ description: 'Functions under one name, which a call of one names again.' });
+
+/** A function that is offered, by its name, and by its namespace's where it stands in one. */
+const namedFunction = z.object({
+  type: z.literal('function'),
+  name: z.string().min(1),
+  namespace: optional(z.string()),
+});
 
 const ONLY_FUNCTIONS =
   'must be function or namespace: nothing is run here. Offer the tool as a function, and run what the model calls';
@@ -120,11 +127,11 @@ export const responsesRequestSchema = z
           z.discriminatedUnion(
             'type',
             [
-              z.object({ type: z.literal('function'), name: z.string().min(1) }),
+              namedFunction,
               z.object({
                 type: z.literal('allowed_tools'),
                 mode: z.enum(['auto', 'required']),
-                tools: z.array(z.object({ type: z.literal('function'), name: z.string().min(1) })).max(MAX_TOOLS),
+                tools: z.array(namedFunction).max(MAX_TOOLS),
               }),
             ],
             'must name a function, or allowed_tools',

@@ -177,6 +177,26 @@ describe('the Responses API', () => {
       { tools: [{ function: { name: 'b' } }], tool_choice: 'required' },
     ],
     [
+      'a function of a namespace that has to be called',
+      {
+        tools: [aFunction('f'), { type: 'namespace', name: 'mcp__a', tools: [aFunction('g')] }],
+        tool_choice: { type: 'function', namespace: 'mcp__a', name: 'g' },
+      },
+      { tool_choice: { type: 'function', function: { name: 'mcp__a__g' } } },
+    ],
+    [
+      'functions of namespaces among those that are offered',
+      {
+        tools: [aFunction('f'), { type: 'namespace', name: 'mcp__a', tools: [aFunction('g'), aFunction('h')] }],
+        tool_choice: {
+          type: 'allowed_tools',
+          mode: 'auto',
+          tools: [{ type: 'function', namespace: 'mcp__a', name: 'h' }],
+        },
+      },
+      { tools: [{ function: { name: 'mcp__a__h' } }], tool_choice: 'auto' },
+    ],
+    [
       'a form of the answer',
       { text: { format: { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true } } },
       {
@@ -209,6 +229,20 @@ describe('the Responses API', () => {
     ],
     ['no input', { input: [] }, 'input'],
     ['a choice without tools', { tool_choice: 'required' }, 'tool_choice'],
+    ['metadata that is no object', { metadata: 'x' }, 'metadata'],
+    [
+      'allowed tools that are not offered',
+      {
+        tools: [aFunction('a')],
+        tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'z' }] },
+      },
+      'tool_choice.tools[0].name',
+    ],
+    [
+      'a function whose name is too long with its namespace',
+      { tools: [aFunction('f'), { type: 'namespace', name: 'n'.repeat(128), tools: [aFunction('g'.repeat(127))] }] },
+      'tools[1].tools[0].name',
+    ],
     ['log probabilities', { include: ['message.output_text.logprobs'] }, 'include[0]'],
   ])('refuses %s with its name', async (_case, fields, param) => {
     expect(await faultOf(RESPONSES, ask(fields))).toMatchObject({ kind: 'invalid_request', param });

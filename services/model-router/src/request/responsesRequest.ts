@@ -1,3 +1,4 @@
+import { MAX_TOOL_NAME_LENGTH } from '@turnpike/public-api/chatRequest';
 import { CHAT_API_PATHS } from '@turnpike/public-api/operations';
 import {
   type ResponsesItem,
@@ -61,8 +62,8 @@ const flatNameOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined ? name : `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}`;
 
 /**
- * Returns the functions of namespaces by the name that engines know them by. Throws `invalid_request` where that is the name of another
- * function, because an answer could not say which of them is called. */
+ * Returns the functions of namespaces by the name that engines know them by. Throws `invalid_request` where that is too long, or the name
+ * of another function, because an answer could not say which of them is called. */
 function readNames({ tools = [] }: ResponsesRequest): ResponsesEcho['namespaced'] {
   const flat = new Set(tools.map((tool) => (tool.type === 'function' ? tool.name : undefined)));
   const namespaced = new Map<string, { namespace: string; name: string }>();
@@ -70,10 +71,11 @@ function readNames({ tools = [] }: ResponsesRequest): ResponsesEcho['namespaced'
     if (tool.type !== 'namespace') continue;
     for (const [place, { name }] of tool.tools.entries()) {
       const known = flatNameOf(tool.name, name);
-      if (flat.has(known) || namespaced.has(known)) {
-        const param = `tools[${index}].tools[${place}].name`;
+      const param = `tools[${index}].tools[${place}].name`;
+      if (known.length > MAX_TOOL_NAME_LENGTH)
+        throw invalidRequest(param, `${param} has with its namespace more than ${MAX_TOOL_NAME_LENGTH} characters`);
+      if (flat.has(known) || namespaced.has(known))
         throw invalidRequest(param, `${param} is with its namespace the name of another function`);
-      }
       namespaced.set(known, { namespace: tool.name, name });
     }
   }
@@ -87,7 +89,7 @@ function toChat(request: ResponsesRequest): object {
       ? tool.tools.map((each) => ({ ...each, name: flatNameOf(tool.name, each.name) }))
       : [tool],
   );
-  const isAllowed = toAllowed(choice);
+  const isAllowed = toAllowed(choice, offered);
   return {
     model: request.model,
     messages: [
@@ -111,15 +113,20 @@ const toChatTool = ({ type, ...fields }: { type: 'function'; name: string }) => 
 
 type Choice = NonNullable<ResponsesRequest['tool_choice']>;
 
-function toAllowed(choice: Choice | undefined): (name: string) => boolean {
+/** Says which of the offered functions may be called. Throws `invalid_request` where the choice names one that is not offered. */
+function toAllowed(choice: Choice | undefined, offered: readonly { name: string }[]): (name: string) => boolean {
   if (typeof choice !== 'object' || choice.type !== 'allowed_tools') return () => true;
-  const allowed = new Set(choice.tools.map(({ name }) => name));
-  return (name) => allowed.has(name);
+  const allowed = choice.tools.map(({ namespace, name }) => flatNameOf(namespace, name));
+  const stranger = allowed.findIndex((name) => offered.every((tool) => tool.name !== name));
+  const param = `tool_choice.tools[${stranger}].name`;
+  if (stranger !== -1) throw invalidRequest(param, `${param} must name one of tools`);
+  return (name) => allowed.includes(name);
 }
 
 function toChatChoice(choice: Choice): unknown {
   if (typeof choice === 'string') return choice;
-  return choice.type === 'function' ? { type: 'function', function: { name: choice.name } } : choice.mode;
+  if (choice.type === 'allowed_tools') return choice.mode;
+  return { type: 'function', function: { name: flatNameOf(choice.namespace, choice.name) } };
 }
 
 function toChatFormat(format: NonNullable<NonNullable<ResponsesRequest['text']>['format']>): object {
