@@ -69,8 +69,8 @@ async function record(event: UsageRecorded): Promise<void> {
   while ((await service.consumer.lag()) > 0n) await delay(10);
 }
 
-/** Asks 200 times what takes longer than its allowance, and meanwhile does something else, which has to be done first. */
-async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<void>): Promise<void> {
+/** Asks 200 times what takes longer than its allowance, and meanwhile does something else, which has to be done first. Its statuses are 200. */
+async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<number[]>): Promise<void> {
   while (!(await isDoneFirst(meanwhile, ask))) {
     // Work that is held up waits for as long as the slow look-ups may take, so that no allowance is long enough.
     expect(TIMEOUTS_MS).not.toEqual([]);
@@ -78,7 +78,7 @@ async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<vo
   }
 }
 
-async function isDoneFirst(work: () => Promise<void>, ask: () => Promise<number>): Promise<boolean> {
+async function isDoneFirst(work: () => Promise<number[]>, ask: () => Promise<number>): Promise<boolean> {
   const startedAt = performance.now();
   let answered = 0;
   const slow = Array.from({ length: SLOW_LOOK_UPS }, () =>
@@ -87,8 +87,10 @@ async function isDoneFirst(work: () => Promise<void>, ask: () => Promise<number>
     }),
   );
   await untilOneWaits();
-  await work();
-  const isFirst = answered === 0;
+  const statuses = await work();
+  // The look-ups of the work have the same allowance as the slow ones.
+  const isFirst = answered === 0 && !statuses.includes(504);
+  expect(statuses.filter((status) => status !== 200 && status !== 504)).toEqual([]);
 
   expect(new Set(await Promise.all(slow))).toEqual(new Set([504]));
   // Waiting for a slot is part of the allowance: one after the other, 200 would take minutes.
@@ -123,12 +125,9 @@ it('slow sums of one key hold up neither another key’s, nor look-ups by id, no
   await whileSlow(
     () => sum(slowKey),
     async () => {
-      expect(await sum(myKey)).toBe(200);
-      expect(await lookUp(mine, myKey)).toBe(200);
-      expect(await lookUp(slow, slowKey)).toBe(200);
+      const statuses = [await sum(myKey), await lookUp(mine, myKey), await lookUp(slow, slowKey)];
       await record(next);
-      expect(await lookUp(next, as(next))).toBe(200);
-      expect(await statusOf(`${service.internalUrl}/ready`)).toBe(200);
+      return [...statuses, await lookUp(next, as(next)), await statusOf(`${service.internalUrl}/ready`)];
     },
   );
   expect(await sum(myKey)).toBe(200);
@@ -138,10 +137,7 @@ it('slow sums of one key hold up neither another key’s, nor look-ups by id, no
     callAsMember(listUsage, '/console/usage?start=2026-01-01&end=2027-01-01', event);
   await whileSlow(
     () => sumAsMember(slow),
-    async () => {
-      expect(await callAsMember(getCall, `/console/usage/calls/${slow.callId}`, slow)).toBe(200);
-      expect(await lookUp(slow, slowKey)).toBe(200);
-    },
+    async () => [await callAsMember(getCall, `/console/usage/calls/${slow.callId}`, slow), await lookUp(slow, slowKey)],
   );
 });
 
@@ -161,9 +157,9 @@ it('slow look-ups by id hold up neither sums nor the recording of calls, whoever
       await whileSlow(
         () => lookUp(slow, keys[asked++ % keys.length] ?? {}),
         async () => {
-          expect(await sum(as(mine))).toBe(200);
+          const status = await sum(as(mine));
           await record(next);
-          expect(await statusOf(`${service.internalUrl}/ready`)).toBe(200);
+          return [status, await statusOf(`${service.internalUrl}/ready`)];
         },
       );
     },
