@@ -175,7 +175,9 @@ it('books the credits that were given before there was a ledger', async () => {
   const before = (file: string) => Number(/\/(\d{4})_\w+\.sql$/.exec(file)?.[1] ?? 0) < 8;
   await cp(now, folder, { recursive: true, filter: before });
   await migrate({ databaseUrl, folder: pathToFileURL(`${folder}/`) });
-  const db = new Database({ service: 'test', databaseUrl, poolSize: 1, statementTimeoutMs: 10_000 });
+  const db = new Database({
+    ...{ service: 'test', databaseUrl, poolSize: 1, statementTimeoutMs: 30_000, waitTimeoutMs: 30_000 },
+  });
   await db.execute(sql`
     INSERT INTO feed (region, seq, body) VALUES
       ('us', 1, '{"kind": "workspace", "workspace_id": "ws_1"}'),

@@ -5,7 +5,7 @@ import { createRecordingTelemetry } from '../src/consumers/recordingTelemetry.ts
 import { getNextOffset, recordUsageBatch } from '../src/consumers/recordUsageBatch.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createReaderLeases } from '../src/event-log/createReaderLeases.ts';
-import { silentLog } from './openTestLedger.ts';
+import { PATIENCE, silentLog } from './openTestLedger.ts';
 
 export interface ReaderOptions {
   databaseUrl: string;
@@ -15,7 +15,7 @@ export interface ReaderOptions {
 
 /** Records a topic of Kafka as a ledger does, one of many that share it. */
 export function startReader({ databaseUrl, brokers, topic }: ReaderOptions): EventLogConsumer {
-  const db = createDb({ databaseUrl, poolSize: 6, statementTimeoutMs: 30_000 });
+  const db = createDb({ databaseUrl, poolSize: 6, ...PATIENCE });
   const telemetry = createRecordingTelemetry(noTelemetry);
   const consumer = consumeFromKafka({
     topic,

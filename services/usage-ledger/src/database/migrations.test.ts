@@ -7,7 +7,7 @@ import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@
 import { migrate } from '@turnpike/postgres/migrate';
 import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { v7 as uuidv7 } from 'uuid';
-import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { aPartition, openTestLedger, PATIENCE, type TestLedger } from '../../test/openTestLedger.ts';
 import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import { ensureUsagePartitions } from '../ledger/recordUsage.ts';
@@ -130,7 +130,7 @@ it('refuses to work with commits that a crash may undo', async () => {
   await ledger.ownerDb.$executeRawUnsafe(
     `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = off`,
   );
-  const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
+  const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, ...PATIENCE });
   await expect(assertDurableCommits(careless, { copies: 'one' })).rejects.toThrow(/synchronous_commit is "off"/);
   await careless.$disconnect();
 });
@@ -147,7 +147,7 @@ it.each([
 });
 
 it('without standbys refuses to work, unless one copy is enough', async () => {
-  const own = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
+  const own = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, ...PATIENCE });
   await ledger.ownerDb.$executeRawUnsafe(
     `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = on`,
   );
@@ -171,7 +171,7 @@ it('numbers the sums that there are, and knows what was credited, when a databas
   const databaseUrl = await postgres.createDatabase();
   const before = await sqlWith(['0001_tables']);
   await migrate({ databaseUrl, folder: before });
-  const db = createDb({ databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
+  const db = createDb({ databaseUrl, poolSize: 1, ...PATIENCE });
   await db.$executeRaw`ALTER TABLE credit DISABLE TRIGGER post_credit`;
   await db.$executeRaw`INSERT INTO credit (credit_id, workspace_id, amount_nano_usd, note)
     VALUES ('c1', 'given', 100, ''), ('c2', 'given', -30, ''), ('c3', 'both', 5, '')`;
@@ -204,7 +204,7 @@ it('keeps the rows, hashes and archived months of a database of before media, an
   ];
   const before = await sqlWith(names);
   await migrate({ databaseUrl, folder: before });
-  const db = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: 30_000 });
+  const db = createDb({ databaseUrl, poolSize: 2, ...PATIENCE });
   const [march, april] = [Date.UTC(2026, 2, 5), Date.UTC(2026, 3, 5)];
   await ensureUsagePartitions(db, [new Date(march), new Date(april)]);
   const [kept, archived] = [april, march].map((startedAtMs) => uuidv7({ msecs: startedAtMs }));
@@ -244,7 +244,7 @@ it('sums up the days that there are, of a database of before', async () => {
   const older = files.filter((file) => file < '0012').map((file) => file.slice(0, -4));
   const before = await sqlWith(older.sort());
   await migrate({ databaseUrl, folder: before });
-  const db = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: 30_000 });
+  const db = createDb({ databaseUrl, poolSize: 2, ...PATIENCE });
   await db.$executeRaw`INSERT INTO key_total VALUES ('k1', 'w', 3, 30), ('k2', 'w', 1, 40)`;
   await db.$executeRaw`
     INSERT INTO key_hour_total VALUES ('k1', '2026-10-05T23:00Z', 'm', 'text', 1, 1, 0, 0, 1, 1, 1, 10),
