@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
-import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
+import { openTestCatalog, type TestCatalog, WAIT_TIMEOUT_MS } from '../../test/openTestCatalog.ts';
 import { createDb } from '../database/createDb.ts';
 import { applyCatalog, findLastCatalog, listVersions } from './applyCatalog.ts';
 
@@ -73,7 +73,7 @@ it('lists versions, the newest first, each with what it changed of the one befor
 });
 
 it('adds one version when many replicas apply the same change at once', async () => {
-  const replicas = Array.from({ length: 6 }, () => createDb(catalog.databaseUrl));
+  const replicas = Array.from({ length: 6 }, () => createDb(catalog.databaseUrl, WAIT_TIMEOUT_MS));
   const model = aCatalogModel();
   const applied = await Promise.all(replicas.map((db) => applyCatalog(db, [model], 'us')));
   await Promise.all(replicas.map((db) => db.$disconnect()));

@@ -7,8 +7,9 @@ export type Db = PrismaClient & Statements;
 const POOL_SIZE = 4;
 const STATEMENT_TIMEOUT_MS = 5_000;
 
-export const createDb = (databaseUrl: string): Db =>
+/** Opens the catalog's database. `waitTimeoutMs` is the longest wait for a connection. */
+export const createDb = (databaseUrl: string, waitTimeoutMs?: number): Db =>
   openPrisma(
-    { service: 'catalog', databaseUrl, poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    { service: 'catalog', databaseUrl, poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_TIMEOUT_MS, waitTimeoutMs },
     (adapter) => new PrismaClient({ adapter }),
   );
