@@ -62,7 +62,7 @@ interface Line {
 /** Reads so many lines from the pipe. */
 const read = (count: number): Promise<Line[]> => readTo((_, nth) => nth === count);
 
-/** Reads to the line that is the last, in small pieces: the pipe stays full, and has room for parts of what is written to it. */
+/** Reads to the last line in small pieces, so that the pipe stays full and has room for parts of a write. */
 async function readTo(isLast: (line: Line, nth: number) => boolean): Promise<Line[]> {
   const piece = Buffer.alloc(3_000);
   const lines: Line[] = [];
