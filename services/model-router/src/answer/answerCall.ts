@@ -54,7 +54,7 @@ export async function answerCall(
     const ready = { ...call, bound, request: loaded.request };
     if (!ready.request.isStream)
       return runOnEngines(dependencies, ready, { attemptOn: attemptWhole(dependencies, ready, room), res });
-    const client = new ClientStream(res, dependencies.timeouts);
+    const client = new ClientStream(res, dependencies.timeouts, call.operation.chunks?.keepAlive);
     const encoder = toEncoder(call);
     stream = { client, encoder };
     const endsAt = performance.now() + dependencies.timeouts.streamMs;
@@ -100,7 +100,7 @@ function toEncoder({ operation, callId, model, request, chargeOf }: Call): Strea
   return operation.chunks.createEncoder({ callId, canonicalModel, includeUsage, echo, isCacheCapable, chargeOf });
 }
 
-const toWindowUse = ({ operation, model, bound }: Call): WindowUse => ({
+const toWindowUse = ({ operation, request, model, bound }: Call): WindowUse => ({
   model: model.id,
   windowTokens: model.contextLength,
   prompt: operation.isGenerating
@@ -110,6 +110,7 @@ const toWindowUse = ({ operation, model, bound }: Call): WindowUse => ({
         outputTokens: bound.outputTokens,
       }
     : undefined,
+  isOutputFitted: request.isOutputFitted ?? false,
 });
 
 const toOutcome = (error: unknown): Outcome =>

@@ -140,3 +140,18 @@ it.each<[number, InferenceFault]>([
   expect(answer.status).toBe(status);
   expect(headers).toEqual({ 'retry-after': '1' });
 });
+
+it.each([
+  ['counted', 40, true, 'prompt is too long: 40 tokens > 31 maximum'],
+  ['estimated within the window', 20, false, expect.stringContaining('ContextWindowExceededError: Too long.')],
+])(
+  'says that a prompt alone is too long as agents of the Messages API know it: %s',
+  (_case, tokens, isCounted, message) => {
+    const prompt = { tokens, isCounted, outputTokens: 1 };
+    const window = { model: 'm', windowTokens: 32, prompt, isOutputFitted: true };
+    expect(errorOf({ kind: 'context_too_long', message: 'Too long.', window }).error).toMatchObject({
+      message,
+      code: 'context_length_exceeded',
+    });
+  },
+);

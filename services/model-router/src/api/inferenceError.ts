@@ -188,7 +188,7 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       return failed('The answer could not be recorded, so it is withheld. It may still be charged.', NEVER_RETRY);
     case 'context_too_long':
       return envelope(400, {
-        message: `ContextWindowExceededError: ${fault.message}${fault.window ? ` ${toWindowMessage(fault.window)}` : ''}`,
+        message: toContextMessage(fault),
         type: null,
         param: null,
         code: 'context_length_exceeded',
@@ -199,6 +199,13 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
         'tool_choice',
       );
   }
+}
+
+function toContextMessage({ message, window }: Extract<CallFault, { kind: 'context_too_long' }>): string {
+  // Agents of the Messages API compact a conversation by this sentence. One token is left for the output.
+  if (window?.isOutputFitted && window.prompt && window.prompt.tokens >= window.windowTokens)
+    return `prompt is too long: ${window.prompt.tokens} tokens > ${window.windowTokens - 1} maximum`;
+  return `ContextWindowExceededError: ${message}${window ? ` ${toWindowMessage(window)}` : ''}`;
 }
 
 function toWindowMessage({ model, windowTokens, prompt }: WindowUse): string {

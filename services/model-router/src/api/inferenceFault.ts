@@ -43,6 +43,8 @@ export interface WindowUse {
   windowTokens: number;
   /** Undefined where each of several texts has the window for itself. */
   prompt: { tokens: number; isCounted: boolean; outputTokens: number } | undefined;
+  /** Whether the output was shortened to fit, so that the prompt alone is too long. */
+  isOutputFitted: boolean;
 }
 
 /** Why an engine gave no answer, or a bad one. */

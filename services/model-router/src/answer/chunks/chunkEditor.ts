@@ -57,6 +57,8 @@ export interface ValueEditor<Value = unknown> {
 
 /** How the values of an operation's chunks are read, and what writes them for the client. */
 export interface ChunkShape<Value = unknown> {
+  /** The event that fills a silence; undefined where a comment line does. */
+  keepAlive?: Buffer;
   /** Begins an id that the engine left out. */
   idPrefix: string;
   /** The key under which stands what is new in each of the engine's chunks. */

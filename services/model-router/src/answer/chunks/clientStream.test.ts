@@ -4,6 +4,7 @@ import { afterEach, expect, it, jest } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import express, { type Response } from 'express';
 import { listenAnywhere } from '../../../test/listenAnywhere.ts';
+import { MESSAGE_EVENTS } from '../operations/messages.ts';
 import { ClientStream } from './clientStream.ts';
 
 const LONG_MS = 30_000;
@@ -96,3 +97,30 @@ it.each([
     expect(hasHeard).toBe(false);
   },
 );
+
+it.each([
+  ['a comment line', undefined, ': keep-alive\n'],
+  ['the event of an API that has one', MESSAGE_EVENTS.keepAlive, 'event: ping\ndata: {"type":"ping"}\n\n'],
+])('fills a silence with %s', (_case, keepAlive, text) => {
+  jest.useFakeTimers();
+  try {
+    const written: string[] = [];
+    const res = Object.assign(new EventEmitter(), {
+      headersSent: false,
+      destroyed: false,
+      useChunkedEncodingByDefault: false,
+      writeHead() {},
+      flushHeaders() {
+        res.headersSent = true;
+      },
+      write: (bytes: Buffer) => written.push(bytes.toString()) > 0,
+    });
+    const times = { headersAfterMs: 10, keepAliveMs: 15, slowReaderMs: LONG_MS };
+    const client = new ClientStream(res as unknown as Response, times, keepAlive);
+    jest.advanceTimersByTime(10 + 15 + 15);
+    expect(written).toEqual([text, text]);
+    client.detach();
+  } finally {
+    jest.useRealTimers();
+  }
+});

@@ -5,7 +5,7 @@ import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { Payload } from '../fields/answerFields.ts';
 
 /** One line, and no blank one: some clients take a blank line for the end of an event, though it be empty. */
-const KEEP_ALIVE = Buffer.from(': keep-alive\n');
+const COMMENT = Buffer.from(': keep-alive\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -32,12 +32,13 @@ export interface StreamReader {
 
 /**
  * The client's end of a stream. Headers wait for the first event, so that a refusal has its HTTP status, but no longer
- * than `headersAfterMs`; silence is filled with comment lines; a client that stops reading is cut after a while. Nothing
+ * than `headersAfterMs`; silence is filled with comment lines or an API's own event; a client that stops reading is cut after a while. Nothing
  * is buffered beyond what one write could not deliver: the caller stops writing when `write` says so.
  */
 export class ClientStream {
   readonly #res: ServerResponse;
   readonly #options: ClientStreamOptions;
+  readonly #keepAlive: Buffer;
   /** Of each client but those of HTTP/1.0. */
   readonly #isChunked: boolean;
   #isOver = false;
@@ -47,9 +48,11 @@ export class ClientStream {
   #quietTimer: NodeJS.Timeout;
   #slowTimer: NodeJS.Timeout | undefined;
 
-  constructor(res: ServerResponse, options: ClientStreamOptions) {
+  /** `keepAlive` fills a silence: a comment line, unless the API has an event for it. */
+  constructor(res: ServerResponse, options: ClientStreamOptions, keepAlive: Buffer = COMMENT) {
     this.#res = res;
     this.#options = options;
+    this.#keepAlive = keepAlive;
     this.#isChunked = res.useChunkedEncodingByDefault;
     this.#quietTimer = setTimeout(() => this.#fillSilence(), options.headersAfterMs);
     res.on('drain', this.#onDrain);
@@ -116,7 +119,7 @@ export class ClientStream {
   #fillSilence(): void {
     if (this.#isOver) return;
     if (this.hasBegun) {
-      this.#res.write(this.#toPiece([KEEP_ALIVE]));
+      this.#res.write(this.#toPiece([this.#keepAlive]));
       this.#quietTimer.refresh();
     } else {
       this.#begin();

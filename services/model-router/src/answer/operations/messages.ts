@@ -262,5 +262,6 @@ const event = (type: string, fields: object): string =>
 
 export const MESSAGE_EVENTS: ChunkShape<ChatDelta> = {
   ...CHAT_DELTAS,
+  keepAlive: Buffer.from(event('ping', {})),
   createEncoder: (terms) => new MessageEncoder(terms),
 };
