@@ -392,3 +392,41 @@ describe('first events', () => {
     });
   });
 });
+
+it('follows each conversation by its prompt alone: what clients ask for by prompt_cache_key', () => {
+  const [placer, engines] = [new Placer({ nowMs: () => clock.nowMs, random: () => 0.5 }), someEngines(8)];
+  // Each has a head that all have, as agents send it, and a tail of its own that grows by a turn.
+  const head = Buffer.alloc(BYTES, 'tools and system ');
+  const promptOf = (conversation: number, turn: number) =>
+    Buffer.concat([
+      head,
+      ...Array.from({ length: turn + 1 }, (_, at) => Buffer.alloc(2_048, `${conversation}.${at} `)),
+    ]);
+  const last = new Map<number, Engine>();
+  let [followed, later] = [0, 0];
+  for (let turn = 0; turn < 6; turn += 1)
+    for (let conversation = 0; conversation < 200; conversation += 1) {
+      const prompt = promptOf(conversation, turn);
+      const placed = placer.place(
+        engines,
+        aPlacement({
+          prefixHashes: hashPrefix('salt', prompt),
+          promptBytes: prompt.length,
+          estimatedPromptTokens: prompt.length / 4,
+        }),
+      );
+      if (!placed) throw new Error('not placed');
+      const before = last.get(conversation);
+      later += before ? 1 : 0;
+      followed += before === placed.engine ? 1 : 0;
+      last.set(conversation, placed.engine);
+      const counted = {
+        promptTokens: prompt.length / 4,
+        cachedPromptTokens: before ? BYTES / 4 : 0,
+        completionTokens: 10,
+      };
+      placed.firstEvent();
+      placed.end({ kind: 'answered', counted });
+    }
+  expect([followed, later]).toEqual([1_000, 1_000]);
+});
