@@ -696,6 +696,7 @@ const modelSchema = z.object({
   supported_features: texts,
   supported_parameters: texts,
   supported_sampling_parameters: texts,
+  supported_endpoints: z.optional(texts),
 });
 
 /** The models of the region. */

@@ -22,7 +22,16 @@ const toolResult = z
     tool_use_id: z.string(),
     content: optional(
       z.union(
-        [z.string(), z.array(z.discriminatedUnion('type', [textBlock, imageBlock], 'must be text or image'))],
+        [
+          z.string(),
+          z.array(
+            z.discriminatedUnion(
+              'type',
+              [textBlock, imageBlock],
+              'must be text or image: send the text of a document as text',
+            ),
+          ),
+        ],
         'must be a text or a list of text and image blocks',
       ),
     ),
@@ -53,7 +62,13 @@ const systemContent = z.union(
 const userContent = z.union(
   [
     z.string(),
-    z.array(z.discriminatedUnion('type', [textBlock, imageBlock, toolResult], 'must be text, image or tool_result')),
+    z.array(
+      z.discriminatedUnion(
+        'type',
+        [textBlock, imageBlock, toolResult],
+        'must be text, image or tool_result: send the text of a document as text',
+      ),
+    ),
   ],
   'must be a text or a list of text, image and tool_result blocks',
 );
@@ -172,9 +187,11 @@ export const messagesRequestSchema = z
     top_k: optional(z.number().int().min(0)).meta({ description: 'Draws from so many of the likeliest tokens.' }),
     metadata: ignored('Taken, and not passed to engines.'),
     service_tier: ignored('Taken; there is one.'),
-    container: optional(z.never('is not supported: nothing is run here')).meta({ description: 'Not supported.' }),
-    mcp_servers: optional(z.never('is not supported: describe their tools as tools')).meta({
+    container: optional(z.never('is not supported: nothing is run here. Describe what you run as tools')).meta({
       description: 'Not supported.',
+    }),
+    mcp_servers: optional(z.array(z.never('is not supported: describe their tools as tools'))).meta({
+      description: 'Only an empty list is taken.',
     }),
   })
   .meta({

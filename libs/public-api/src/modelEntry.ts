@@ -92,6 +92,9 @@ export const modelEntrySchema = z
       .meta({ description: '`tools`, and `tool_use` with it, for tool calls, `json_schema` for such formats.' }),
     supported_parameters: z.array(z.string()).meta({ description: 'Request fields it heeds.' }),
     supported_sampling_parameters: z.array(z.string()).meta({ description: 'Those of them that steer sampling.' }),
+    supported_endpoints: z.array(z.string()).optional().meta({
+      description: 'Paths that serve it. Of models for text and embeddings.',
+    }),
   })
   .meta({ title: 'Model', description: 'One live model of the region that was called.' });
 

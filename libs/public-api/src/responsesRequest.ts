@@ -69,7 +69,7 @@ export const responsesItemSchema = z.discriminatedUnion(
       .meta({ description: 'What the model thought, as an answer had it.' }),
   ],
   // The AI SDK refers to earlier items by default.
-  'must be message, function_call, function_call_output or reasoning. Nothing is kept here: send the item itself in place of an item_reference, with the AI SDK by providerOptions.openai.store false',
+  'must be message, function_call, function_call_output or reasoning: send the call of another tool as a function_call. Nothing is kept here: send the item itself in place of an item_reference, with the AI SDK by providerOptions.openai.store false',
 );
 
 const functionTool = z.object({
@@ -97,8 +97,8 @@ const namedFunction = z.object({
   namespace: optional(z.string()),
 });
 
-const ONLY_FUNCTIONS =
-  'must be function or namespace: nothing is run here. Offer the tool as a function, and run what the model calls';
+const INSTEAD_OF_HOSTED = ': nothing is run here. Offer the tool as a function, and run what the model calls';
+const ONLY_FUNCTIONS = `must be function or namespace${INSTEAD_OF_HOSTED}`;
 const KEPT_NOTHING = 'is not supported: nothing is kept here. Send the whole conversation as input';
 
 /** A field of which only one value is taken, and what to do instead of others. */
@@ -137,7 +137,7 @@ export const responsesRequestSchema = z
             'must name a function, or allowed_tools',
           ),
         ],
-        'must be none, auto, required, a function or allowed_tools',
+        `must be none, auto, required, a function or allowed_tools${INSTEAD_OF_HOSTED}`,
       ),
     ).meta({ description: 'With `required` or a function, an answer that calls none is 400.' }),
     parallel_tool_calls: optional(z.boolean()).meta({ description: 'Whether the model may call several at once.' }),

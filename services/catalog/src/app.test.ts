@@ -85,6 +85,7 @@ const readyBody = {
   supported_features: ['tools', 'tool_use'],
   supported_parameters: ['max_tokens', 'temperature'],
   supported_sampling_parameters: ['temperature'],
+  supported_endpoints: ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/completions'],
 };
 /** Fields of a media model beside the seven prices. The zeros in those prices do not make the model free. */
 const painter = {
@@ -93,6 +94,7 @@ const painter = {
   pricing: media.pricing,
   billing_unit: 'image',
   unit_price: '0.0028',
+  supported_endpoints: undefined,
   capabilities: { sizes: ['512x512'], output_formats: ['png'], max_images: 4 },
   is_free: false,
 };

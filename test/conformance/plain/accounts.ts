@@ -73,6 +73,7 @@ row('models.entry', async () => {
         unit_price: expect.any(String),
         capabilities: expect.any(Object),
       }),
+      ...(!isMedia(entry) && { supported_endpoints: texts }),
       is_free: expect.any(Boolean),
       is_ready: expect.any(Boolean),
       supported_features: expect.any(Array),

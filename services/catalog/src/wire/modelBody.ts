@@ -1,8 +1,16 @@
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice } from '@turnpike/money/price';
 import type { ModelEntry } from '@turnpike/public-api/modelEntry';
+import { CHAT_API_PATHS, OPERATION_PATHS } from '@turnpike/public-api/operations';
 
 const OWNER = 'turnpike';
+const EMBEDDING_PATHS = [OPERATION_PATHS.embeddings];
+const TEXT_PATHS = [
+  OPERATION_PATHS.chat,
+  CHAT_API_PATHS.responses,
+  CHAT_API_PATHS.messages,
+  OPERATION_PATHS.completions,
+];
 
 /** A model entry of `GET /v1/models`. */
 export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean }): ModelEntry {
@@ -27,6 +35,7 @@ export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean
     supported_features: model.supportedFeatures.flatMap(toLabels),
     supported_parameters: model.supportedParameters,
     supported_sampling_parameters: model.supportedSamplingParameters,
+    ...(!model.media && { supported_endpoints: model.category === 'embeddings' ? EMBEDDING_PATHS : TEXT_PATHS }),
   };
 }
 

@@ -293,6 +293,7 @@ describe('the Messages API', () => {
       { tools: [{ name: 'f', input_schema: {} }], tool_choice: { type: 'any' } },
       { tool_choice: 'required' },
     ],
+    ['no other server', { mcp_servers: [] }, { messages: [{ role: 'user', content: 'Hello' }] }],
     ['no thinking', { thinking: { type: 'disabled' } }, { chat_template_kwargs: { enable_thinking: false } }],
     [
       'a form of the answer',
@@ -333,7 +334,8 @@ describe('the Messages API', () => {
       'messages[0].content[0].source.type',
     ],
     ['five stop sequences', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] }, 'stop_sequences'],
-    ['another server’s tools', { mcp_servers: [{}] }, 'mcp_servers'],
+    ['another server’s tools', { mcp_servers: [{}] }, 'mcp_servers[0]'],
+    ['a container', { container: 'c' }, 'container'],
     ['a choice without tools', { tool_choice: { type: 'any' } }, 'tool_choice'],
   ])('refuses %s with its name', async (_case, fields, param) => {
     expect(await faultOf(MESSAGES, say(fields))).toMatchObject({ kind: 'invalid_request', param });
@@ -394,4 +396,29 @@ describe('a fault of a chat names the field that the client sent', () => {
       param: name,
     });
   });
+});
+
+it.each<[string, Operation, object, string]>([
+  [
+    'a hosted tool that is chosen',
+    RESPONSES,
+    ask({ tools: [aFunction('f')], tool_choice: { type: 'web_search' } }),
+    'Offer the tool as a function',
+  ],
+  [
+    'a call of a custom tool',
+    RESPONSES,
+    ask({ input: [{ type: 'custom_tool_call', call_id: 'a', name: 'f', input: 'x' }] }),
+    'send the call of another tool as a function_call',
+  ],
+  [
+    'a document',
+    MESSAGES,
+    say({ messages: [{ role: 'user', content: [{ type: 'document', source: {} }] }] }),
+    'send the text of a document as text',
+  ],
+  ['a container', MESSAGES, say({ container: 'c' }), 'Describe what you run as tools'],
+  ['another server’s tools', MESSAGES, say({ mcp_servers: [{}] }), 'describe their tools as tools'],
+])('says what to send in place of %s', async (_case, operation, body, instead) => {
+  expect(await faultOf(operation, body)).toMatchObject({ message: expect.stringContaining(instead) });
 });
