@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { stack } from '../../conformance/support/plainStack.ts';
-import { makeAccount } from '../../support/makeAccount.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { claudeCode, codex, JOB_TIMEOUT_MS, opencode } from './runAgent.ts';
 
 // Coding agents as their users run them. The engine simulator reads a script in the prompt, and calls their own tools.
@@ -17,6 +17,9 @@ const TEST_TIMEOUT_MS = JOB_TIMEOUT_MS + 30_000;
 /** Claude Code has a sentence of its own for it. */
 const UNKNOWN_MODEL = /No such model here|issue with the selected model/;
 
+/** Codex has a sentence of its own for it. */
+const LIMIT_REACHED = /Rate limit reached: 10 tokens per minute|exceeded retry limit, last status: 429/;
+
 const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 
 for (const toAgent of [codex, claudeCode, opencode]) {
@@ -25,9 +28,16 @@ for (const toAgent of [codex, claudeCode, opencode]) {
     const isWanted = INSTALLED !== undefined && (!isSlow || process.env.REQUIRE_AGENTS === '1');
     const run = isWanted ? it : it.skip;
     const runQuick = isSlow ? it.skip : run;
-    const job = async (prompt: string, { model = MODEL, creditUsd = '10' } = {}) => {
-      const workspaceId = await stack.operator.makeWorkspace({ creditUsd });
-      const account = await makeAccount(stack, { workspaceId });
+    const job = async (
+      prompt: string,
+      {
+        model = MODEL,
+        creditUsd = '10',
+        account: given,
+      }: { model?: string; creditUsd?: string; account?: Account } = {},
+    ) => {
+      const account =
+        given ?? (await makeAccount(stack, { workspaceId: await stack.operator.makeWorkspace({ creditUsd }) }));
       const agent = toAgent(INSTALLED as string, await aTemporaryFolder());
       return {
         account,
@@ -74,11 +84,24 @@ for (const toAgent of [codex, claudeCode, opencode]) {
       TEST_TIMEOUT_MS,
     );
 
-    runQuick(
+    run(
       'says that a model is unknown',
       async () => {
         const { output } = await job('hi [[sim: tokens=2]]', { model: 'nobody-knows-it' });
         expect(output).toMatch(UNKNOWN_MODEL);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    runQuick(
+      'shows the sentence of a limit that is reached',
+      async () => {
+        const account = await makeAccount(stack, { tpm: 10 });
+        // Takes more than the agent could wait for.
+        const messages = [{ role: 'user', content: `${'much '.repeat(2_000)}[[sim: tokens=2 itl_ms=0]]` }];
+        expect((await account.post('/chat/completions', { model: MODEL, messages })).status).toBe(200);
+        const { output } = await job('hi [[sim: tokens=2]]', { account });
+        expect(output).toMatch(LIMIT_REACHED);
       },
       TEST_TIMEOUT_MS,
     );
