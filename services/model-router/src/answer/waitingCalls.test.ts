@@ -81,7 +81,7 @@ it('forgets a call whose client leaves while it waits on for an engine that refu
   const engine = await engineThat((res) => res.writeHead(429).end());
   const { url, call } = await streamed([engine], { timeouts: { headersAfterMs: 20 } });
   const { request } = await ask(url);
-  await until('it was refused', () => engine.requestIds.length === 1);
+  await until('it was refused', () => engine.requestIds.length > 0);
   request.destroy();
   await until('the call is ended', () => call.endings.length > 0);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'client_left_in_queue' }]);
