@@ -80,18 +80,17 @@ const untilDiffering = (count: number) =>
 
 it('finds no difference while each change has its entry, however changes and comparisons meet', async () => {
   let isOver = false;
+  let rounds = 0;
   const changing = (async () => {
-    for (let cap = 1; cap <= 30; cap += 1) expect((await setCap(String(cap))).status).toBe(200);
+    for (let cap = 1; cap <= 30 || rounds < 2; cap += 1) expect((await setCap(String(cap))).status).toBe(200);
     isOver = true;
   })();
-  let rounds = 0;
   while (!isOver) {
     await comparing.now();
     rounds += 1;
   }
   await changing;
   await comparing.now();
-  expect(rounds).toBeGreaterThan(1);
   expect([await readDiffering(), alerts]).toEqual([0, []]);
 });
 
