@@ -136,7 +136,7 @@ export const ERROR_CASES: ErrorCase[] = [
   { row: '429 with Retry-After', says: RATE_LIMITED, show: withKey(aChat(), exhausted) },
   {
     row: '429 with x-ratelimit-reset only',
-    says: 'Rate limit reached: 6 requests per minute for this address. Retry in ',
+    says: 'Rate limit reached: 1 requests per minute for this address. Retry in ',
     async show({ stack }, see) {
       const headers = { 'x-forwarded-for': FLOODED };
       const asked = { method: 'POST', headers, body: '{}' };

@@ -45,7 +45,7 @@ beforeAll(async () => {
       catalogFile: catalog.served,
       serviceSettings: {
         // One address can be flooded while the clients have another.
-        edge: { TRUSTED_HOPS: '1', LIMITS: { FLOOD_BURST, FLOOD_REQUESTS_PER_MINUTE: 6 } },
+        edge: { TRUSTED_HOPS: '1', LIMITS: { FLOOD_BURST, FLOOD_REQUESTS_PER_MINUTE: 1 } },
         catalog: { CATALOG_FILE: catalog.listed },
         // The cases of errors have no stream.
         'model-router': { LIMITS: { HEADERS_AFTER_MS: 1_000, KEEP_ALIVE_MS: 150 } },
