@@ -8,7 +8,6 @@ import pg from 'pg';
 import { inOneMonth } from '../../support/inOneMonth.ts';
 import { orderMediaBackends, whileBackendsFail, whileBackendsPause } from '../../support/mediaBackends.ts';
 import { checkAnswerHead } from '../../support/openapi/watchAnswers.ts';
-import { readLogLines } from '../../support/readLogLines.ts';
 import { type Answer, type Client, createClient } from '../support/http.ts';
 import {
   aCaller,
@@ -571,11 +570,16 @@ row('media.429.look-ups-apart', async () => {
 
 row('media.429.look-ups', async () => {
   const caller = await aCaller();
-  // Thirty a second, and at first twice as many.
-  const answers = await Promise.all(Array.from({ length: 300 }, () => caller.get('/videos?limit=1')));
-  const refused = answers.filter(({ status }) => status === 429);
-  expect(answers.length - refused.length).toBeGreaterThanOrEqual(60);
-  expect(refused.length).toBeGreaterThan(0);
+  const taken: Answer[] = [];
+  // Thirty a second, and at first twice as many: a slow machine has to send more until one is refused.
+  const refused = await until('look-ups to be refused', async () => {
+    const answers = await Promise.all(Array.from({ length: 300 }, () => caller.get('/videos?limit=1')));
+    taken.push(...answers.filter(({ status }) => status === 200));
+    const others = answers.filter(({ status }) => status !== 200);
+    return others.length > 0 && others;
+  });
+  expect(taken.length).toBeGreaterThanOrEqual(60);
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
   for (const { body, headers } of refused) {
     expect(body).toEqual(flat('rate_limit_exceeded', DOC_URL));
     expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
@@ -679,6 +683,13 @@ row('media.500.engine', async () => {
   await expectSpent(caller, 0n);
 });
 
+/** What the service of media says that an operator has to look at. */
+async function listMediaWarnings(): Promise<string[]> {
+  const url = stack.running.stack.regions.us.services['media-jobs'].internal_url;
+  const { warnings = [] } = (await (await fetch(`${url}/ready`)).json()) as { warnings?: string[] };
+  return warnings;
+}
+
 row('media.503.backend', async () => {
   const caller = await aCaller();
   for (const [model, path, body] of [
@@ -687,13 +698,9 @@ row('media.503.backend', async () => {
   ] as const) {
     await orderMediaBackends(stack, 'port', { model, body: { port: 'closed' } });
     // From when on nothing is tried.
-    await until('both backends to be known as away', async () => {
-      const lines = await readLogLines(stack.stateDir, 'media-jobs');
-      const away = lines.filter(({ msg }) => msg.startsWith('media backend cannot be reached')) as {
-        backend?: string;
-      }[];
-      return away.filter(({ backend }) => backend?.endsWith(`/${model}`)).length === 2;
-    });
+    await until('both backends to be known as away', async () =>
+      (await listMediaWarnings()).includes(`none of 2 backends of ${model} takes work`),
+    );
     const answer = await caller.post(path, body);
     expect(answer.status).toBe(503);
     expect(answer.body).toEqual(flat('backend_unavailable'));
