@@ -15,6 +15,8 @@ const RUNS = {
   all: FILES,
 };
 
+const run = process.env.TURNPIKE_TEST_RUN ?? 'quick';
+
 /** The memory of a worker with its stack. */
 const WORKER_BYTES = 2.5 * 1024 ** 3;
 
@@ -29,7 +31,7 @@ export default {
     '<rootDir>/test',
     '<rootDir>/dashboard/test',
   ],
-  testMatch: RUNS[process.env.TURNPIKE_TEST_RUN ?? 'quick'],
+  testMatch: RUNS[run],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
@@ -38,7 +40,8 @@ export default {
     ],
   },
   // Much of a file's time is a stack's start or a deadline, so four files run at once, also on two cores. Beside six, deadlines pass.
-  maxWorkers: Math.max(2, Math.min(4, Math.floor(totalmem() / WORKER_BYTES))),
+  // A file that searches has a load of its own beside its stack.
+  maxWorkers: Math.max(2, Math.min(run === 'quick' ? 4 : 3, Math.floor(totalmem() / WORKER_BYTES))),
   // Starts a worker anew whose heap holds the modules of too many files, because each collection marks all of them.
   workerIdleMemoryLimit: '512MB',
   // A worker's heap is of a gigabyte at the end, and to give that back takes a busy machine over the half second that Jest
