@@ -53,7 +53,7 @@ it('a release that replaces every process, one replica of each service at a time
   await load.untilSent(20);
   for (const turn of [Object.values(running.parts.services), running.parts.replicas]) {
     await end(turn);
-    for (const { name } of turn) await running.restart(name);
+    await Promise.all(turn.map(({ name }) => running.restart(name)));
     await load.untilSent(load.sent + 10);
   }
   load.stop();
