@@ -22,7 +22,7 @@ export interface AgentJob {
 /** A coding agent as its users run it, without a person. */
 export interface Agent {
   name: string;
-  /** Whether a start takes seconds of processor time: it runs where agents are required, with the longest job and one refusal alone. */
+  /** Whether a start takes seconds of processor time: it runs where agents are required. */
   isSlow?: true;
   /** Its tool that runs a command or writes a file, and the arguments that write `text` into `file`. */
   writing(file: string, text: string): { tool: string; arguments: string };

@@ -27,7 +27,6 @@ for (const toAgent of [codex, claudeCode, opencode]) {
   describe(name, () => {
     const isWanted = INSTALLED !== undefined && (!isSlow || process.env.REQUIRE_AGENTS === '1');
     const run = isWanted ? it : it.skip;
-    const runQuick = isSlow ? it.skip : run;
     const job = async (
       prompt: string,
       {
@@ -46,7 +45,7 @@ for (const toAgent of [codex, claudeCode, opencode]) {
       };
     };
 
-    runQuick(
+    run(
       'says what the model says, and pays for it',
       async () => {
         const { code, output, account } = await job('say hello [[sim: text="hello from the other end" itl_ms=0]]');
@@ -93,7 +92,7 @@ for (const toAgent of [codex, claudeCode, opencode]) {
       TEST_TIMEOUT_MS,
     );
 
-    runQuick(
+    run(
       'shows the sentence of a limit that is reached',
       async () => {
         const account = await makeAccount(stack, { tpm: 10 });
