@@ -62,6 +62,9 @@ export function createOperator({ services, operatorKey }: { services: Services; 
     return verdictSchema.parse(verdict).key.keyId;
   }
 
+  // Auth has few connections for administration: of many keys at once on a busy machine, the last would wait for longer than it lets them.
+  let lastKey: Promise<unknown> = Promise.resolve();
+
   const operator: Operator = {
     async makeWorkspace({ creditUsd, billingStatus = 'active', monthlyCapUsd } = {}) {
       const workspaceId = `ws_${randomUUID()}`;
@@ -84,7 +87,7 @@ export function createOperator({ services, operatorKey }: { services: Services; 
     },
     async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, periodBudget, allowedModels, expiresAt } = {}) {
       const apiKey = generateApiKey();
-      await call('auth', 'POST', '/internal/keys', {
+      const body = {
         key_sha256: toKeySha256(apiKey),
         last_four: apiKey.slice(-4),
         name: 'Test key',
@@ -97,7 +100,10 @@ export function createOperator({ services, operatorKey }: { services: Services; 
         }),
         ...(allowedModels !== undefined && { allowed_models: allowedModels }),
         ...(expiresAt !== undefined && { expires_at: expiresAt }),
-      });
+      };
+      const made = lastKey.then(() => call('auth', 'POST', '/internal/keys', body));
+      lastKey = made.catch(() => undefined);
+      await made;
       return apiKey;
     },
     async makeFundedKey(key, workspace = { creditUsd: '10' }) {
