@@ -663,6 +663,13 @@ row('media.500.pricing', async () => {
   await expectSpent(caller, 0n);
 });
 
+/** Calls until a backend takes it: they may be busy with an earlier row, or out for a check that came late. */
+const untilTaken = (caller: Caller, path: string, body: object): Promise<Answer> =>
+  until('a backend to take the call', async () => {
+    const tried = await caller.post(path, body);
+    return tried.status === 503 ? undefined : tried;
+  });
+
 row('media.500.engine', async () => {
   const caller = await aCaller();
   for (const [model, fault, path, body] of [
@@ -670,13 +677,7 @@ row('media.500.engine', async () => {
     [MODELS.speech, { fault: 'refuse_500', route: 'POST /v1/audio/speech' }, '/audio/speech', aSpeech()],
     [MODELS.transcript, { fault: 'refuse_500', route: 'POST /v1/audio/transcriptions' }, TRANSCRIBE, aRecording()],
   ] as const) {
-    const answer = await whileBackendsFail(stack, model, fault, () =>
-      // Backends may be busy with an earlier row, or out for a check that came late.
-      until('a backend to take the call', async () => {
-        const tried = await caller.post(path, body);
-        return tried.status === 503 ? undefined : tried;
-      }),
-    );
+    const answer = await whileBackendsFail(stack, model, fault, () => untilTaken(caller, path, body));
     expect(answer).toMatchObject({ status: 500, body: flat('generation_failed') });
     expect(answer.headers.get('x-should-retry')).toBe('false');
   }
@@ -787,7 +788,7 @@ row('media.gates.nothing-ran', async () => {
 
 row('media.headers', async () => {
   const caller = await aCaller();
-  const admitted = await Promise.all(creations().map(([path, body]) => caller.post(path, body)));
+  const admitted = await Promise.all(creations().map(([path, body]) => untilTaken(caller, path, body)));
   for (const { status, headers } of admitted) {
     expect(status).toBe(200);
     for (const limited of ['requests', 'tokens'])
