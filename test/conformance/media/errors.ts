@@ -684,7 +684,7 @@ row('media.500.engine', async () => {
   await expectSpent(caller, 0n);
 });
 
-/** What the service of media says that an operator has to look at. */
+/** Lists what an operator of media has to look at. */
 async function listMediaWarnings(): Promise<string[]> {
   const url = stack.running.stack.regions.us.services['media-jobs'].internal_url;
   const { warnings = [] } = (await (await fetch(`${url}/ready`)).json()) as { warnings?: string[] };
