@@ -28,7 +28,7 @@ export interface AuthErrorOptions {
 
 const INVALID_KEY =
   'The API key is not valid here. Check for typing errors, and that you call the host of the key’s own region.';
-export const NO_KEY = 'Send your API key in the Authorization header, as in "Authorization: Bearer sk-...".';
+const NO_KEY = 'Send your API key in the Authorization header, as in "Authorization: Bearer sk-...".';
 const BLOCKED = 'This API key is blocked by an administrator.';
 const UNAVAILABLE = 'API keys cannot be checked right now. Retry with backoff.';
 const WRONG_REGION = 'The organization of this key is pinned to a region that this host does not serve.';

@@ -1,4 +1,3 @@
-import { NO_KEY } from './authFault.ts';
 import type { ErrorBody, RejectionFields } from './errorBodies.ts';
 import { toExplanation, type WireError } from './wireError.ts';
 
@@ -21,8 +20,6 @@ const TYPES: Readonly<Record<number, string>> = {
   503: 'overloaded_error',
 };
 
-const NO_KEY_OF_MESSAGES = NO_KEY.replace(/\.$/, ', or in x-api-key.');
-
 /** An error of any family in the form of the Messages API: its sentence, and beside it the details that the family has. */
 export function toMessagesError({ status, body }: WireError, requestId: string | undefined): MessagesError {
   const { message, param, ...details } = toExplanation(body);
@@ -31,7 +28,7 @@ export function toMessagesError({ status, body }: WireError, requestId: string |
     type: 'error',
     error: {
       type: TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error'),
-      message: message === NO_KEY ? NO_KEY_OF_MESSAGES : message,
+      message,
       ...(param && { param }),
       ...(code !== undefined && code !== null && { code }),
       ...Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'code')),

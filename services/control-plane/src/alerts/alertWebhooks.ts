@@ -131,7 +131,8 @@ export class AlertWebhooks {
     }: { attempts: number; state: string; status?: number | undefined; error?: string | undefined },
   ): Promise<void> {
     await this.#options.db.execute(sql`
-      UPDATE alert_delivery SET attempts = attempts + ${attempts}, state = ${state}, last_status = ${status ?? null}, last_error = ${error ?? null},
+      UPDATE alert_delivery SET attempts = attempts + ${attempts}, state = ${state},
+        last_status = ${status ?? null}, last_error = ${error ?? null},
         ended_at = CASE WHEN ${state} = 'waiting' THEN NULL ELSE now() END
       WHERE delivery_id = ${deliveryId} AND state = 'waiting'`);
   }

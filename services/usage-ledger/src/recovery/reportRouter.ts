@@ -108,7 +108,7 @@ async function readRecovery(db: Queryable, shard: string): Promise<Recovery> {
 
 async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
   if (!server) return void (await tx.execute(statements.takeRedis({ shard, redisId })));
-  /** Leaves the routers that count in this Redis time to put back into another one before that opens. */
+  /** Delays the opening of every other Redis, so that the routers of this one can put their calls back there first. */
   const delayOthers = () =>
     tx.execute(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
   switch (move?.kind) {

@@ -32,8 +32,8 @@ export interface StreamReader {
 
 /**
  * The client's end of a stream. Headers wait for the first event, so that a refusal has its HTTP status, but no longer
- * than `headersAfterMs`; silence is filled with comment lines or an API's own event; a client that stops reading is cut after a while. Nothing
- * is buffered beyond what one write could not deliver: the caller stops writing when `write` says so.
+ * than `headersAfterMs`; silence is filled with comment lines or an API's own event; a client that stops reading is cut after a
+ * while. Nothing is buffered beyond what one write could not deliver: the caller stops writing when `write` says so.
  */
 export class ClientStream {
   readonly #res: ServerResponse;
