@@ -25,6 +25,10 @@ it('without its database auth gives no verdict, and gives verdicts again when it
       body: { detail: 'upstream router auth unavailable' },
     });
   }
+  expect(await auth.callInternal('POST', `/internal/keys/${keyId}/revoke`)).toMatchObject({
+    status: 503,
+    body: { error: 'service_unavailable' },
+  });
   expect(await auth.callInternal('GET', '/ready')).toEqual({
     status: 503,
     body: { status: 'not ready', missing: ['postgres'] },

@@ -9,6 +9,7 @@ import { type CatalogVersionBody, catalogApi } from '@turnpike/internal-api/cata
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { wordDatabaseAway } from '@turnpike/postgres/wordDatabaseAway';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import type { CatalogFault } from './api/catalogError.ts';
@@ -94,7 +95,7 @@ export function listInternalRoutes({
   const wordFault = createFaultWording(catalogApi);
   const wordConsoleFault = createConsoleFaultWording(modelsConsoleApi);
   return {
-    toWireError: (error) => wordFault(error) ?? wordConsoleFault(error),
+    toWireError: (error) => wordFault(error) ?? wordConsoleFault(error) ?? wordDatabaseAway(error),
     routes: [
       ...serveApi(catalogApi, {
         guard: internalGuard,

@@ -21,6 +21,7 @@ import { createFaultWording, createRequestReader, serveApi } from '@turnpike/int
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { isCanceled, isUnreachable } from '@turnpike/postgres/databaseFailure';
+import { wordDatabaseAway } from '@turnpike/postgres/wordDatabaseAway';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { flat } from '@turnpike/public-api/wireError';
@@ -192,6 +193,8 @@ async function endSignIn(dependencies: AppDependencies, req: Request, res: Respo
   }
 }
 
+const wordInternalFault = createFaultWording(controlPlaneApi);
+
 /** The routes for the regions and the operator. A service of a region reads the feed of that region alone, whatever it asks for. */
 export const listInternalRoutes = ({
   db,
@@ -233,5 +236,5 @@ export const listInternalRoutes = ({
         putDayTotals({ db, balanceWatch }, regionSchema.parse(internalScopeOf(res)), body),
     },
   }),
-  toWireError: createFaultWording(controlPlaneApi),
+  toWireError: (error) => wordInternalFault(error) ?? wordDatabaseAway(error),
 });

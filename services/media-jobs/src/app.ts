@@ -11,6 +11,7 @@ import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Database, Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
+import { wordDatabaseAway } from '@turnpike/postgres/wordDatabaseAway';
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
@@ -92,7 +93,8 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   return {
     public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard.guard)] },
     internal: {
-      toWireError: (error) => wordFault(error) ?? wordConsoleFault(error) ?? toWireError(error),
+      toWireError: (error) =>
+        wordFault(error) ?? wordConsoleFault(error) ?? toWireError(error) ?? wordDatabaseAway(error),
       routes: [
         ...serveApi(mediaJobsApi, {
           guard: internalGuard,

@@ -3,6 +3,7 @@ import { createConsoleFaultWording } from '@turnpike/console-api/transport/serve
 import { authApi } from '@turnpike/internal-api/auth';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
+import { wordDatabaseAway } from '@turnpike/postgres/wordDatabaseAway';
 import {
   type AuthErrorOptions,
   type AuthFault,
@@ -34,7 +35,8 @@ const wordConsoleFault = createConsoleFaultWording(keysConsoleApi);
 export const toInternalError = (error: unknown, options: AuthErrorOptions): WireError | undefined =>
   findWording(error, [(fault: GuardFault) => toServiceGuardError(fault, options)]) ??
   wordFault(error) ??
-  wordConsoleFault(error);
+  wordConsoleFault(error) ??
+  wordDatabaseAway(error);
 
 function toKeyError(fault: SpendFault | Extract<AuthFault, { kind: 'auth_unavailable' }>): WireError {
   switch (fault.kind) {
