@@ -24,6 +24,8 @@ export interface Agent {
   name: string;
   /** Whether a start takes seconds of processor time: it runs where agents are required. */
   isSlow?: true;
+  /** Whether it waits for a limit as long as the service says, however long that is. The others tell their users. */
+  waitsForLimits?: true;
   /** Its tool that runs a command or writes a file, and the arguments that write `text` into `file`. */
   writing(file: string, text: string): { tool: string; arguments: string };
   /** Its tool that reads a file. */
@@ -122,6 +124,7 @@ export const claudeCode = (installed: string, root: string): Agent => ({
 export const opencode = (installed: string, root: string): Agent => ({
   name: 'opencode',
   isSlow: true,
+  waitsForLimits: true,
   writing: (file, text) => ({
     tool: 'bash',
     arguments: JSON.stringify({ command: `printf %s '${text}' > ${file}`, description: 'Writes a file' }),

@@ -22,8 +22,15 @@ const LIMIT_REACHED = /Rate limit reached: 10 tokens per minute|exceeded retry l
 
 const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 
+/** Asks with a prompt of a word many times, each of 5 bytes. */
+const askMuch = (account: Account, times: number): Promise<Response> =>
+  account.post('/chat/completions', {
+    model: MODEL,
+    messages: [{ role: 'user', content: `${'much '.repeat(times)}[[sim: tokens=2 itl_ms=0]]` }],
+  });
+
 for (const toAgent of [codex, claudeCode, opencode]) {
-  const { name, isSlow } = toAgent('', '');
+  const { name, isSlow, waitsForLimits } = toAgent('', '');
   describe(name, () => {
     const isWanted = INSTALLED !== undefined && (!isSlow || process.env.REQUIRE_AGENTS === '1');
     const run = isWanted ? it : it.skip;
@@ -92,17 +99,33 @@ for (const toAgent of [codex, claudeCode, opencode]) {
       TEST_TIMEOUT_MS,
     );
 
-    run(
-      'shows the sentence of a limit that is reached',
-      async () => {
-        const account = await makeAccount(stack, { tpm: 10 });
-        // Takes more than the agent could wait for.
-        const messages = [{ role: 'user', content: `${'much '.repeat(2_000)}[[sim: tokens=2 itl_ms=0]]` }];
-        expect((await account.post('/chat/completions', { model: MODEL, messages })).status).toBe(200);
-        const { output } = await job('hi [[sim: tokens=2]]', { account });
-        expect(output).toMatch(LIMIT_REACHED);
-      },
-      TEST_TIMEOUT_MS,
-    );
+    if (waitsForLimits)
+      run(
+        'waits for a limit that is reached as long as it is told to, and goes on',
+        async () => {
+          const account = await makeAccount(stack, { tpm: 60_000 });
+          // About 75,000 tokens: the next call may begin 15 s later.
+          expect((await askMuch(account, 60_000)).status).toBe(200);
+          const refused = await askMuch(account, 1);
+          expect(refused.status).toBe(429);
+          const mayBeginAt = performance.now() + (Number(refused.headers.get('retry-after')) - 1) * 1_000;
+          const { code, output } = await job('hi [[sim: text="after the limit" itl_ms=0]]', { account });
+          expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('after the limit') });
+          expect(performance.now()).toBeGreaterThan(mayBeginAt);
+        },
+        TEST_TIMEOUT_MS,
+      );
+    else
+      run(
+        'shows the sentence of a limit that is reached',
+        async () => {
+          const account = await makeAccount(stack, { tpm: 10 });
+          // Takes more than the agent could wait for.
+          expect((await askMuch(account, 2_000)).status).toBe(200);
+          const { output } = await job('hi [[sim: tokens=2]]', { account });
+          expect(output).toMatch(LIMIT_REACHED);
+        },
+        TEST_TIMEOUT_MS,
+      );
   });
 }
