@@ -1,4 +1,4 @@
-import { credentialSchema, newCredentialSchema } from '@turnpike/console-api/accountApi';
+import { credentialSchema, newCredentialSchema } from '@turnpike/console-api/account/signIn';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import * as z from 'zod/mini';
 import { routes } from './account.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
+import type { AccountRoute } from '@turnpike/console-api/account/accountRoute';
+import { accountApi } from '@turnpike/console-api/accountApi';
 import fc from 'fast-check';
 import { startAccount, type TestAccount } from '../../services/control-plane/test/startAccount.ts';
 import { createAnswerChecker } from '../support/openapi/createAnswerChecker.ts';

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { DOCUMENT_PATH, type DocumentFormat } from '@turnpike/console-api/accountApi';
+import { DOCUMENT_PATH, type DocumentFormat } from '@turnpike/console-api/account/billing';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import type * as z from 'zod/mini';
 import { routes } from '../account.ts';

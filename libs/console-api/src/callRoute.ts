@@ -1,6 +1,6 @@
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
-import type { AccountRoute } from './accountApi.ts';
+import type { AccountRoute } from './account/accountRoute.ts';
 import type { AnyConsoleRoute } from './consoleApi.ts';
 import { sendCall, takeEarly } from './earlyCalls.ts';
 

@@ -1,13 +1,8 @@
 import type { SigningKey } from '@turnpike/config/internalKeys';
 import { regionSchema } from '@turnpike/config/region';
-import {
-  type AccountRoute,
-  accountApi,
-  DOCUMENT_FORMATS,
-  DOCUMENT_PATH,
-  idSchema,
-  REFUSALS,
-} from '@turnpike/console-api/accountApi';
+import { type AccountRoute, idSchema } from '@turnpike/console-api/account/accountRoute';
+import { DOCUMENT_FORMATS, DOCUMENT_PATH } from '@turnpike/console-api/account/billing';
+import { accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { isUndecodablePath, toInternalError, toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AccountRoute, accountApi } from '@turnpike/console-api/accountApi';
+import type { AccountRoute } from '@turnpike/console-api/account/accountRoute';
+import { accountApi } from '@turnpike/console-api/accountApi';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { sql } from '@turnpike/postgres/sql';
 import { until } from '@turnpike/test-support/until';

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type AccountRoute, accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
+import type { AccountRoute } from '@turnpike/console-api/account/accountRoute';
+import { accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
 import type { FaultWording } from '@turnpike/internal-api/internalApi';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { renderBrowserDocument } from './browserDocument.ts';

@@ -1,4 +1,4 @@
-import type { billingDetailsSchema } from '@turnpike/console-api/accountApi';
+import type { billingDetailsSchema } from '@turnpike/console-api/account/billing';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type Stripe from 'stripe';

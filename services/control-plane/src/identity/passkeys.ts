@@ -5,7 +5,7 @@ import {
   verifyRegistrationResponse,
 } from '@simplewebauthn/server';
 import { COSEALG, decodeClientDataJSON } from '@simplewebauthn/server/helpers';
-import type { credentialSchema, newCredentialSchema } from '@turnpike/console-api/accountApi';
+import type { credentialSchema, newCredentialSchema } from '@turnpike/console-api/account/signIn';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';

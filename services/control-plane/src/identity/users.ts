@@ -1,4 +1,4 @@
-import type { UserBody } from '@turnpike/console-api/accountApi';
+import type { UserBody } from '@turnpike/console-api/account/signIn';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';

@@ -1,4 +1,4 @@
-import { type Access, idSchema } from '@turnpike/console-api/accountApi';
+import { type Access, idSchema } from '@turnpike/console-api/account/accountRoute';
 import { hasRight, type Role } from '@turnpike/console-api/roles';
 import { type Guard, openGuard, type Principal } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
