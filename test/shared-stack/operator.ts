@@ -444,14 +444,19 @@ async function post(apiKey: string, path: string, body: object) {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const response = await fetch(stack.baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
   expect(response.ok).toBe(true);
-  return { callId: response.headers.get('x-router-call-id') ?? '', body: (await response.json()) as { id: string } };
+  return {
+    callId: response.headers.get('x-router-call-id') ?? '',
+    requestId: response.headers.get('x-request-id') ?? '',
+    body: (await response.json()) as { id: string },
+  };
 }
 
-it('shows a call by the id of its answer or of its header: what became of it, and lines that sum to its charge', async () => {
+it('shows a call by the id of its answer or of either header: what became of it, and lines that sum to its charge', async () => {
   const workspaceId = await aWorkspace();
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(workspaceId);
   const messages = [{ role: 'user', content: 'Hello [[sim: tokens=4]]' }];
-  const { callId, body } = await post(apiKey, '/chat/completions', { model: MODEL, max_tokens: 4, messages });
+  const asked = { model: MODEL, max_tokens: 4, messages };
+  const { callId, requestId, body } = await post(apiKey, '/chat/completions', asked);
   const { call, job } = await until('the call to be recorded', async () => {
     const { code, stdout } = await runTurnpikeHere(['calls', 'show', callId, '--json'], stack);
     return code === 0 && JSON.parse(stdout);
@@ -459,6 +464,7 @@ it('shows a call by the id of its answer or of its header: what became of it, an
   expect(job).toBeNull();
   expect(call).toMatchObject({
     call_id: callId,
+    request_id: requestId,
     workspace_id: workspaceId,
     key_id: keyId,
     canonical_model: MODEL,
@@ -472,6 +478,7 @@ it('shows a call by the id of its answer or of its header: what became of it, an
   expect(sum).toBe(Number(call.charge_nano_usd));
   expect(body.id).toContain(callId);
   expect(await done('calls', 'show', body.id)).toEqual({ call, job: null });
+  expect(await done('calls', 'show', requestId)).toEqual({ call, job: null });
   const { stdout: table } = await runTurnpikeHere(['calls', 'show', callId], stack);
   expect(table).toMatch(/ {2}status +success/);
   expect(table).toContain(`4 completion_tokens × `);
@@ -539,7 +546,7 @@ it('shows a media job by its id while it waits, and with its call once it has en
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   const images = { model: 'flux.1-schnell', prompt: 'a fox', size: '512x512', n: 1, async: true };
-  const { body } = await post(apiKey, '/images/generations', images);
+  const { requestId, body } = await post(apiKey, '/images/generations', images);
   const { job: open } = await done('calls', 'show', body.id);
   expect(open).toMatchObject({ id: body.id, workspace_id: workspaceId, model: 'flux.1-schnell', error_code: null });
   const ended = await until('the call of the job', async () => {
@@ -551,6 +558,7 @@ it('shows a media job by its id while it waits, and with its call once it has en
     job: { state: 'completed', charge_nano_usd: ended.call.charge_nano_usd },
   });
   expect(await done('calls', 'show', open.call_id)).toEqual(ended);
+  expect(await done('calls', 'show', requestId)).toEqual(ended);
 });
 
 it('disables a model for clients: 503 model_deactivated and not listed, until it is enabled', async () => {

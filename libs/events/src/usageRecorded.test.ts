@@ -4,9 +4,10 @@ import { aMediaUsageRecorded, aUsageRecorded } from './aUsageRecorded.ts';
 import { parseUsageRecorded, toUsageRecordedJson, usageRecorded } from './usageRecorded.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+const requestId = '019ab2c4-7777-7aaa-8bbb-0123456789ab';
 
-it('keeps the trace of a call that is traced', () => {
-  const event = aUsageRecorded({ traceparent });
+it('keeps the request of a call, and the trace of one that is traced', () => {
+  const event = aUsageRecorded({ traceparent, requestId });
   expect(parseUsageRecorded(toUsageRecordedJson(event))).toEqual(event);
 });
 
@@ -23,6 +24,14 @@ it('reads an event of a later version that has only gained a field, and leaves t
     expect(parseUsageRecorded(later)).toEqual(event);
   }
 });
+
+it.each(['', 'x', 'request-1', randomUUID(), 7, null])(
+  'reads the event and drops a request of another form: %p',
+  (value) => {
+    const event = { ...aUsageRecorded(), requestId: value as string };
+    expect(parseUsageRecorded(toUsageRecordedJson(event)).requestId).toBeUndefined();
+  },
+);
 
 it.each(['', 'x', traceparent.toUpperCase(), `${traceparent}-x`, 7, null, { a: 1 }])(
   'reads the event and drops a trace of another form: %p',
@@ -88,11 +97,11 @@ const NUMBERS = [
 ];
 const texts = [...'aä\0"\ud800'].flatMap((letter) => [1, 64, 65, 128].map((length) => letter.repeat(length)));
 
-it.each(Object.keys({ ...aMediaUsageRecorded({ traceparent }), unheardOf: 1 }))(
+it.each(Object.keys({ ...aMediaUsageRecorded({ traceparent, requestId }), unheardOf: 1 }))(
   'takes of %s what the schema takes, and as the same',
   (field) => {
-    const ids = [aUsageRecorded().callId.toUpperCase(), randomUUID(), traceparent, traceparent.slice(0, -1)];
-    for (const event of [aUsageRecorded({ traceparent }), aUsageRecorded(), aMediaUsageRecorded()])
+    const ids = [requestId, requestId.toUpperCase(), randomUUID(), traceparent, traceparent.slice(0, -1)];
+    for (const event of [aUsageRecorded({ traceparent, requestId }), aUsageRecorded(), aMediaUsageRecorded()])
       for (const odd of [...ODD, ...NUMBERS, ...texts, ...ids]) {
         const text = JSON.stringify({ ...JSON.parse(toUsageRecordedJson(event)), [field]: odd });
         const { data } = usageRecorded.schema.safeParse(JSON.parse(text));

@@ -57,6 +57,8 @@ const callSchema = z.object({
   endedAtMs: instantMs,
   /** The router's span of the call, if it was traced. A value of another form is dropped: a call counts without its trace. */
   traceparent: z.string().regex(TRACEPARENT_PATTERN).optional().catch(undefined),
+  /** The `x-request-id` of the answer, if the edge made it. A value of another form is dropped. */
+  requestId: z.uuid({ version: 'v7' }).toLowerCase().optional().catch(undefined),
 });
 
 /**
@@ -133,7 +135,7 @@ const isAmount = (value: unknown): value is string => typeof value === 'string' 
 function readPlain(value: Record<string, unknown> | null): UsageRecorded | undefined {
   if (typeof value !== 'object' || value === null || value.version !== 1 || value.units !== undefined) return undefined;
   const { callId, keyId, workspaceId, region, operation, model, canonicalModel, priceVersion, status, reason } = value;
-  const { promptTokens, cachedPromptTokens, completionTokens, images, isStream, traceparent } = value;
+  const { promptTokens, cachedPromptTokens, completionTokens, images, isStream, traceparent, requestId } = value;
   const { chargeNanoUsd, formulaNanoUsd, holdNanoUsd, modality, billingUnit, startedAtMs, endedAtMs } = value;
   const isPlain =
     typeof callId === 'string' &&
@@ -159,7 +161,8 @@ function readPlain(value: Record<string, unknown> | null): UsageRecorded | undef
     typeof isStream === 'boolean' &&
     isInstant(startedAtMs) &&
     isInstant(endedAtMs) &&
-    (traceparent === undefined || (typeof traceparent === 'string' && TRACEPARENT_PATTERN.test(traceparent)));
+    (traceparent === undefined || (typeof traceparent === 'string' && TRACEPARENT_PATTERN.test(traceparent))) &&
+    (requestId === undefined || (typeof requestId === 'string' && UUID_V7.test(requestId)));
   if (!isPlain) return undefined;
   return {
     version: 1,
@@ -186,5 +189,6 @@ function readPlain(value: Record<string, unknown> | null): UsageRecorded | undef
     startedAtMs,
     endedAtMs,
     ...(traceparent !== undefined && { traceparent }),
+    ...(requestId !== undefined && { requestId }),
   };
 }

@@ -105,6 +105,9 @@ export const routeOf = (res: Observed): string => res[OBSERVATION]?.route ?? UNL
 /** The span that follows a request; `noSpan` when the call is not traced. */
 export const spanOf = (res: Observed): CallSpan => res[OBSERVATION]?.span ?? noSpan;
 
+/** The `x-request-id` of an answer. */
+export const requestIdOf = (res: ServerResponse): string | undefined => headerOf(res, REQUEST_ID_HEADER);
+
 const statusOf = (res: ServerResponse): number | undefined => (res.headersSent ? res.statusCode : undefined);
 
 const outcomeOf = (res: ServerResponse, isCut: boolean): 'whole' | 'cut' | 'left' =>
@@ -115,7 +118,7 @@ function writeAccess(res: ServerResponse, { accessLog, route, fault, isCut, fact
   const { principal } = (res as { locals?: { principal?: { keyId?: string } } }).locals ?? {};
   accessLog.write(
     {
-      requestId: headerOf(res, REQUEST_ID_HEADER) ?? '',
+      requestId: requestIdOf(res) ?? '',
       callId: facts?.callId ?? headerOf(res, CALL_ID_HEADER),
       keyId: principal?.keyId,
       route,
@@ -135,7 +138,7 @@ function endSpan(
   span.setAttributes({
     'http.route': route,
     'http.response.status_code': status,
-    'turnpike.request_id': headerOf(res, REQUEST_ID_HEADER),
+    'turnpike.request_id': requestIdOf(res),
     'turnpike.call_id': headerOf(res, CALL_ID_HEADER),
   });
   span.end({ isError: isCut || (status !== undefined && status >= 500) });

@@ -1,15 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { toBodyAt } from '@turnpike/public-api/messagesError';
 import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
-import { cutAnswer } from './observeRequests.ts';
+import { cutAnswer, requestIdOf } from './observeRequests.ts';
 
 const pathOf = ({ req }: ServerResponse): string => req.url?.split('?', 1)[0] ?? '';
-
-function requestIdOf(res: ServerResponse): string | undefined {
-  const id = res.getHeader(REQUEST_ID_HEADER);
-  return typeof id === 'string' ? id : undefined;
-}
 
 /** Sends an error answer whole, its sentence in headers as well. After the headers have left nothing can be said: the socket is destroyed, never ended as if whole. */
 export function sendWireError(res: ServerResponse, error: WireError): void {

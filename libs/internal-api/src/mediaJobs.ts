@@ -37,7 +37,8 @@ export const mediaJobsApi = defineApi('media-jobs', {
     callers: ['operator'],
     method: 'GET',
     path: '/internal/jobs/:id',
-    promise: 'one job of any workspace, by its id or that of its call, without what was asked for',
+    promise:
+      'one job of any workspace, by its id, that of its call or the `x-request-id` that made it, without what was asked for',
     params: z.object({ id: text.max(128) }),
     answer: z.object({
       id: z.string(),
@@ -62,6 +63,8 @@ export const mediaJobsApi = defineApi('media-jobs', {
       /** When its event was written: from then on the ledger has its call. */
       settled_at: instant.nullable(),
     }),
-    faults: { job_not_found: { status: 404, message: 'There is no job of this id, nor of a call of this id.' } },
+    faults: {
+      job_not_found: { status: 404, message: 'There is no job of this id, nor of a call or a request of this id.' },
+    },
   },
 });

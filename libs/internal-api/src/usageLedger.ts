@@ -158,6 +158,10 @@ const callSchema = z.object({
   key_id: z.string(),
   /** Engine and its name of the model, as `engine-1/llama-3.3-70b-instruct`. */
   model: z.string(),
+  /** The `x-request-id` of its answer. Null of a call of the version before. Absent of a ledger of the version before. */
+  request_id: z.string().nullable().optional(),
+  /** Null of a call that is not traced. */
+  trace_id: z.string().nullable().optional(),
   canonical_model: z.string(),
   operation: z.string(),
   modality: z.string(),
@@ -269,7 +273,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'GET',
     path: '/internal/calls/:call_id',
     promise:
-      'one recorded call of any workspace with the arithmetic of its charge, by its call id or an id that has it (`chatcmpl-…`)',
+      'one recorded call of any workspace with the arithmetic of its charge, by its call id, `chatcmpl-…` or `x-request-id`',
     params: z.object({ call_id: text.max(128) }),
     answer: callSchema,
     faults: {

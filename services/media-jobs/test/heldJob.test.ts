@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aMediaUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { sql } from '@turnpike/postgres/sql';
 import { noMediaMetrics } from '@turnpike/telemetry/noTelemetry';
+import { v7 as uuidv7 } from 'uuid';
+import { findAnyJob } from '../src/jobs/table/findJobs.ts';
+import { endJob } from '../src/jobs/work/endJob.ts';
 import { HeldJob } from '../src/jobs/work/heldJob.ts';
 import { aReplica, someBackends } from './aBackend.ts';
 import { aCall, eventually, openTestJobs, type TestJobs } from './openTestJobs.ts';
@@ -14,9 +19,9 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 /** Makes a job that no process works on. */
-async function aHeldJob(): Promise<HeldJob> {
+async function aHeldJob(call = aCall()): Promise<HeldJob> {
   const jobs = await test.open({ backends: { ...someBackends(aReplica()), list: () => [] } });
-  const { id } = await jobs.make(aCall());
+  const { id } = await jobs.make(call);
   // The creator lets the job begin behind its answer, which sets the instant as well.
   const row = await eventually(
     () => test.read(id),
@@ -48,4 +53,16 @@ it('is lost where its lease can not go on, as somebody else has it', async () =>
   await test.db.execute(sql`UPDATE job SET version = version + 1 WHERE job_id = ${held.row.jobId}`);
   await held.renew(LEASE_MS);
   expect(held.signal.aborted).toBe(true);
+});
+
+it('is found by the request that made it, which its event names', async () => {
+  const requestId = uuidv7();
+  const call = aCall();
+  const { callId } = call.hold;
+  const unknownEventJson = toUsageRecordedJson(aMediaUsageRecorded({ callId, requestId, status: 'unknown', units: 0 }));
+  const held = await aHeldJob({ ...call, hold: { ...call.hold, unknownEventJson } });
+  expect(await findAnyJob(test.db, requestId)).toMatchObject({ callId });
+  expect(await findAnyJob(test.db, uuidv7())).toBeUndefined();
+  await endJob(held, { name: 'fail', code: 'backend_lost' }, { region: 'us' });
+  expect((await test.read(held.row.jobId)).event).toMatchObject({ callId, requestId });
 });

@@ -10,7 +10,8 @@ GRANT USAGE ON SCHEMA public TO :service_role;
 GRANT SELECT ON usage_request, key_total, workspace_total, workspace_month_total, workspace_day_total, key_hour_total, key_hour_units,
   posting TO :service_role;
 GRANT SELECT, INSERT ON credit TO :service_role;
-GRANT EXECUTE ON FUNCTION record_calls, record_usage, ensure_usage_partition, first_call_id_at, current_timeline TO :service_role;
+GRANT EXECUTE ON FUNCTION record_ended_calls, record_calls, record_usage, ensure_usage_partition, first_call_id_at, current_timeline
+  TO :service_role;
 
 -- Audits: seals are read here, and made by the owner's functions.
 GRANT SELECT ON sealing, sealed_hour, archived_hour, sealed_key, seal_amendment, sealed_wallet, sealed_posting TO :service_role;

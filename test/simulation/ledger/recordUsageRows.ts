@@ -19,7 +19,7 @@ export function change<Key, Value>(undo: (() => void)[], map: Map<Key, Value>, k
 }
 
 /**
- * Models the database's function `record_calls`: writes calls, and replaces `unknown` by what is known. Adds what a row is now,
+ * Models the database's function `record_ended_calls`: writes calls, and replaces `unknown` by what is known. Adds what a row is now,
  * less what it was, to every total and one to every workspace's sequence. Returns how many rows are new or became known.
  */
 export function recordUsageRows(tables: LedgerTables, rows: UsageRow[], undo: (() => void)[]): number {

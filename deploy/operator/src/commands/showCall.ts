@@ -19,7 +19,7 @@ const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-/i;
 export const showCall = defineCommand({
   words: 'calls show',
   summary:
-    'one call of any workspace: what became of it and why, and the arithmetic of its charge; ID is its x-router-call-id, the id of its answer, or that of a media job',
+    'one call of any workspace: what became of it and why, and the arithmetic of its charge; ID is its x-request-id or x-router-call-id, the id of its answer, or that of a media job',
   operands: { id: 'ID' },
   input: z.object({ id: givenId }),
   async run({ id }, { services }) {
@@ -37,7 +37,7 @@ function describeUnknown(id: string): string {
   const [, high, low] = UUID_V7.exec(id) ?? [];
   const made = high === undefined ? '' : `, made at ${new Date(Number.parseInt(`${high}${low}`, 16)).toISOString()}`;
   return (
-    `No call and no job has this id${made}. A call that was refused has no row, and an x-request-id is in log lines alone: ` +
+    `No call and no job has this id${made}. A request that was refused has no row: ` +
     `grep ${id} in the access log of the region, which names the fault and the call (docs/runbooks/find-request.md).`
   );
 }
@@ -67,6 +67,8 @@ function toCallRows(call: Call | undefined): string[][] {
   const tookMs = Date.parse(call.ended_at) - Date.parse(call.started_at);
   return [
     ['call', call.call_id],
+    ['request', call.request_id ?? '-'],
+    ['trace', call.trace_id ?? 'not traced'],
     ['workspace', call.workspace_id],
     ['key', call.key_id],
     ['model', call.canonical_model],

@@ -27,6 +27,7 @@ export interface MediaToAdmit {
   unitsBound: number;
   isStream: boolean;
   traceparent?: string | undefined;
+  requestId?: string | undefined;
 }
 
 export interface AdmittedMedia {
@@ -40,7 +41,7 @@ export interface AdmittedMedia {
  * `pricing_unavailable`, or an `AdmissionFault`; what is refused has consumed nothing.
  */
 export async function admitMedia(dependencies: AdmitMediaDependencies, asked: MediaToAdmit): Promise<AdmittedMedia> {
-  const { key, authenticateAgain, operation, resolved, unitsBound, isStream, traceparent } = asked;
+  const { key, authenticateAgain, operation, resolved, unitsBound, isStream, traceparent, requestId } = asked;
   const { model, priceVersion } = resolved;
   const price = priceOf(model, operation);
   if (dependencies.spool.isFull) throw refuse({ kind: 'spool_unavailable' });
@@ -62,7 +63,7 @@ export async function admitMedia(dependencies: AdmitMediaDependencies, asked: Me
     wanted: {
       holdNanoUsd: call.holdNanoUsd,
       estimatedPromptTokens: 0,
-      unknownEventJson: toUnknownEventJson(call, { region: dependencies.region, isStream, traceparent }),
+      unknownEventJson: toUnknownEventJson(call, { region: dependencies.region, isStream, traceparent, requestId }),
     },
   });
   if (decision.outcome === 'insufficient') throw refuse({ kind: 'insufficient_balance', ...decision.shortfall });

@@ -14,6 +14,8 @@ export interface MediaEventFields {
   isStream: boolean;
   /** The call's span, if it is traced. */
   traceparent?: string | undefined;
+  /** The `x-request-id` of the answer that the call was admitted for. */
+  requestId?: string | undefined;
   /** Instant of Redis' clock. */
   admittedAtMs: number;
   endedAtMs: number;
@@ -44,6 +46,7 @@ function toEvent(
     region,
     isStream,
     traceparent,
+    requestId,
     admittedAtMs,
     endedAtMs,
     ...ended
@@ -75,5 +78,6 @@ function toEvent(
     startedAtMs: admittedAtMs,
     endedAtMs: Math.max(endedAtMs, admittedAtMs),
     traceparent,
+    requestId,
   };
 }

@@ -1,7 +1,7 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { CallBook, EndCall } from '@turnpike/holds/call/callBook';
-import { noteCall, spanOf } from '@turnpike/http-service/observeRequests';
+import { noteCall, requestIdOf, spanOf } from '@turnpike/http-service/observeRequests';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { toRateLimitHeaders } from '@turnpike/public-api/headers';
@@ -85,6 +85,7 @@ export async function admit(
       unitsBound: boundUnits(request, heardSeconds === undefined ? {} : { heardSeconds }),
       isStream,
       traceparent: spanOf(res).traceparent,
+      requestId: requestIdOf(res),
     });
     res.setHeaders(new Map(Object.entries(toRateLimitHeaders(admitted.rateLimit))));
     noteCall(res, { callId: admitted.call.callId });
@@ -112,8 +113,9 @@ export function openCall(
 ): EndCall<MediaEnding> {
   const span = spanOf(res);
   const { traceparent } = span;
+  const requestId = requestIdOf(res);
   const toEvent = (ending: MediaEnding, instants: { admittedAtMs: number; endedAtMs: number }) => {
-    const ended = toMediaEvent(call, ending, { region, isStream, traceparent, ...instants });
+    const ended = toMediaEvent(call, ending, { region, isStream, traceparent, requestId, ...instants });
     noteCall(res, { call: { ended } });
     return ended;
   };

@@ -3,7 +3,7 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { Region } from '@turnpike/config/region';
 import { toRequestLog } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { noteCall, spanOf } from '@turnpike/http-service/observeRequests';
+import { noteCall, requestIdOf, spanOf } from '@turnpike/http-service/observeRequests';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -62,6 +62,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const ids = { callId, keyId: key.keyId, workspaceId };
     const toCall = (bound: UsageBound): AdmittedCall => ({
       ...ids,
+      requestId: requestIdOf(res),
       region,
       operation: operation.name,
       model,

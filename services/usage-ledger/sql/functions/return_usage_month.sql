@@ -1,5 +1,5 @@
 -- Puts the rows of an archived month back into usage_request, from usage_request_YYYY_MM_archived. Run by the database's owner. A month that
--- was archived by a version before gets the column and the checks that came since (0007_media_units).
+-- was archived by a version before gets the columns and the checks that came since (0007_media_units, 0018_call_requests).
 CREATE OR REPLACE FUNCTION return_usage_month(month DATE) RETURNS VOID
   LANGUAGE plpgsql SET search_path = public, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
@@ -8,7 +8,8 @@ DECLARE
   wanted RECORD;
 BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS keep_archived ON %I', part || '_archived');
-  EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS units INT', part || '_archived');
+  EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS units INT, ADD COLUMN IF NOT EXISTS request_id UUID,
+    ADD COLUMN IF NOT EXISTS trace_id UUID', part || '_archived');
   FOR wanted IN SELECT conname, pg_get_constraintdef(oid) AS definition FROM pg_constraint
     WHERE conrelid = 'usage_request'::REGCLASS AND contype = 'c'
   LOOP

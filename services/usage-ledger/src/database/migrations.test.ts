@@ -285,7 +285,20 @@ it.each([
   await expect(ledger.db.$queryRaw`SELECT record_usage('test', ${changed}::JSON)`).rejects.toThrow(constraint);
 });
 
-it('records what a ledger of the release before hands over as JSON', async () => {
+it('records what a ledger of the release before hands over, with no request and no trace', async () => {
+  const event = aUsageRecorded();
+  const { callId, keyId, workspaceId, chargeNanoUsd } = event;
+  const recorded = await ledger.db.$queryRaw`
+    SELECT record_calls('test', ARRAY[${callId}]::UUID[], ARRAY[${keyId}], ARRAY[${workspaceId}], ARRAY['us'], ARRAY['chat'], ARRAY['m@e'],
+      ARRAY['m'], ARRAY[1], ARRAY['success'], ARRAY[NULL]::TEXT[], ARRAY[1], ARRAY[0], ARRAY[1], ARRAY[0],
+      ARRAY[${chargeNanoUsd}]::BIGINT[], ARRAY[${chargeNanoUsd}]::BIGINT[], ARRAY[${chargeNanoUsd}]::BIGINT[], ARRAY['text'],
+      ARRAY['token'], ARRAY[NULL]::INT[], ARRAY[false], ARRAY[now()], ARRAY[now()]) AS calls`;
+  expect(recorded).toEqual([{ calls: 1n }]);
+  const row = await ledger.db.usageRequest.findUniqueOrThrow({ where: { callId } });
+  expect(row).toMatchObject({ keyId, chargeNanoUsd, requestId: null, traceId: null });
+});
+
+it('records what a ledger of the release before that hands over as JSON', async () => {
   const [ours, theirs] = [aMediaUsageRecorded(), aUsageRecorded({ reason: 'client_closed' })];
   await aPartition(ledger.db).deliver([ours, theirs]);
   const { keyId, workspaceId } = aUsageRecorded({ keyId: 'key_of_before', workspaceId: 'ws_of_before' });

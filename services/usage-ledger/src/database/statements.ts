@@ -1,5 +1,6 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { type Sql, sql } from '@turnpike/postgres/sql';
+import { fromTraceparent } from '@turnpike/telemetry/traceparent';
 import { binaryArray } from './binaryArray.ts';
 
 const { bigint, boolean, int, text, timestamptz, uuid } = binaryArray;
@@ -154,11 +155,11 @@ export const statements = named({
       ) AS letter ("offset", reason, payload)
       ON CONFLICT DO NOTHING
     )
-    SELECT record_calls(${source}, ${toColumns(events)}) AS recorded FROM moved`,
+    SELECT record_ended_calls(${source}, ${toColumns(events)}) AS recorded FROM moved`,
 
   /** Records calls and returns how many rows are new or became known. Takes at most one event per call. */
   recordUsage: (source: string, events: UsageRecorded[]) =>
-    sql<{ recorded: bigint }>`SELECT record_calls(${source}, ${toColumns(events)}) AS recorded`,
+    sql<{ recorded: bigint }>`SELECT record_ended_calls(${source}, ${toColumns(events)}) AS recorded`,
 
   /** Reads the first bytes of a dead letter that waits to be replayed. */
   readDeadLetter: (id: bigint, mostBytes: number) => sql<{ payload: Buffer }>`
@@ -411,7 +412,7 @@ const toAskedRow = ({ workspaceId, month, keyIds, since = {}, callIds }: AskedWo
   calls: callIds,
 });
 
-/** Arguments of `record_calls`: an array for each column of `usage_request`, in its order. */
+/** Arguments of `record_ended_calls`: an array for each column of `usage_request`, in its order. */
 const toColumns = (events: UsageRecorded[]): Sql => sql`
   ${uuid(events, ({ callId }) => callId)}::UUID[],
   ${text(events, ({ keyId }) => keyId)}::TEXT[],
@@ -435,7 +436,9 @@ const toColumns = (events: UsageRecorded[]): Sql => sql`
   ${int(events, ({ units }) => units ?? null)}::INT[],
   ${boolean(events, ({ isStream }) => isStream)}::BOOLEAN[],
   ${timestamptz(events, ({ startedAtMs }) => startedAtMs)}::TIMESTAMPTZ[],
-  ${timestamptz(events, ({ startedAtMs, endedAtMs }) => Math.max(endedAtMs, startedAtMs))}::TIMESTAMPTZ[]`;
+  ${timestamptz(events, ({ startedAtMs, endedAtMs }) => Math.max(endedAtMs, startedAtMs))}::TIMESTAMPTZ[],
+  ${uuid(events, ({ requestId }) => requestId ?? null)}::UUID[],
+  ${uuid(events, ({ traceparent }) => fromTraceparent(traceparent)?.traceId ?? null)}::UUID[]`;
 
 type Named<All extends Record<string, (...args: never[]) => Sql>> = {
   [Name in keyof All]: (...args: Parameters<All[Name]>) => ReturnType<All[Name]> & { args: unknown[] };

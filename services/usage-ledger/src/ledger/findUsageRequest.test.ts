@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import type { Db } from '../database/createDb.ts';
-import { findUsageRequest } from './findUsageRequest.ts';
+import { findUsageRequest, findUsageRequestOf } from './findUsageRequest.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {
@@ -45,6 +45,46 @@ it('finds no call of media, whose handle is the job', async () => {
   await aPartition(ledger.db).deliver([aMediaUsageRecorded({ callId, keyId })]);
   expect(await findUsageRequest(ledger.db, { callId, keyId })).toBeUndefined();
 });
+
+const MINUTE_MS = 60_000;
+
+it.each([
+  ['at once', 3],
+  ['after its body had come', 14 * MINUTE_MS],
+  ['before it by the clock of the router', -MINUTE_MS + 1_000],
+  ['in the next month', 5, FIRST_OF_JUNE - 3],
+])(
+  'finds the call of a request that began %s, and its trace',
+  async (_what, afterMs, madeMs = FIRST_OF_JUNE + MINUTE_MS) => {
+    const requestId = uuidv7({ msecs: madeMs });
+    const traceId = '4bf92f35-77b3-4da6-a3ce-929d0e0e4736';
+    const startedAtMs = madeMs + afterMs;
+    const traceparent = `00-${traceId.replaceAll('-', '')}-00f067aa0ba902b7-01`;
+    const { callId } = aUsageRecorded({ startedAtMs });
+    const known = aUsageRecorded({ callId, startedAtMs, requestId, traceparent });
+    const others = [-1, 0, 1].map((ms) => aUsageRecorded({ startedAtMs: startedAtMs + ms, requestId: uuidv7() }));
+    await aPartition(ledger.db).deliver([...others, known]);
+    expect(await findUsageRequestOf(ledger.db, requestId)).toMatchObject({ callId, requestId, traceId });
+    expect(await findUsageRequestOf(ledger.db, uuidv7({ msecs: madeMs }))).toBeUndefined();
+  },
+);
+
+it('keeps the request of a call whose outcome becomes known', async () => {
+  const requestId = uuidv7();
+  const unknown = anUnchargedUsageRecorded('unknown', { requestId });
+  const partition = aPartition(ledger.db);
+  await partition.deliver([unknown]);
+  expect(await findUsageRequestOf(ledger.db, requestId)).toMatchObject({ status: 'unknown' });
+  await partition.deliver([{ ...unknown, status: 'failure' }]);
+  expect(await findUsageRequestOf(ledger.db, requestId)).toMatchObject({ callId: unknown.callId, status: 'failure' });
+});
+
+it.each(['00000000-0000-7000-8000-000000000000', 'ffffffff-ffff-7fff-bfff-ffffffffffff', 'nonsense', ''])(
+  'finds no call of a request %p',
+  async (requestId) => {
+    expect(await findUsageRequestOf(ledger.db, requestId)).toBeUndefined();
+  },
+);
 
 it.each([
   ['the first instant there is', '00000000-0000-7000-8000-000000000000'],

@@ -37,10 +37,43 @@ export async function findAnyUsageRequest(
   return nearest?.callId === id ? nearest : undefined;
 }
 
+/**
+ * Spans of time around a request in which its call begins, the usual one first. A call begins once the key is known, and of media once the
+ * body is read. The clocks of edge and router may differ.
+ */
+const BEGINS_WITHIN = [
+  { beforeMs: 1_000, afterMs: 10_000 },
+  { beforeMs: 60_000, afterMs: 15 * 60_000 },
+];
+
+/**
+ * Returns the recorded call of any workspace by the `x-request-id` of its answer, for the operator. The request's id says when it was
+ * made, so that only the calls of that time are read.
+ */
+export async function findUsageRequestOf(
+  db: Pick<Db, 'usageRequest'>,
+  requestId: string,
+): Promise<UsageRequest | undefined> {
+  if (!UUID_PATTERN.test(requestId)) return undefined;
+  const madeMs = callInstantMs(requestId);
+  for (const { beforeMs, afterMs } of BEGINS_WITHIN) {
+    const callId = { gte: firstCallIdAt(Math.max(0, madeMs - beforeMs)), lt: firstCallIdAt(madeMs + afterMs) };
+    const found = await db.usageRequest.findFirst({ where: { callId, requestId } });
+    if (found) return found;
+  }
+  return undefined;
+}
+
 /** The smallest call id of the UTC month that a call id lies in: where the partition of both begins. */
 function firstCallIdOfMonth(callId: string): string {
   const instant = new Date(callInstantMs(callId));
-  const monthMs = Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth());
-  const hex = monthMs.toString(16).padStart(12, '0');
+  return firstCallIdAt(Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth()));
+}
+
+/** The smallest call id of an instant, in milliseconds. */
+function firstCallIdAt(instantMs: number): string {
+  const hex = Math.min(instantMs, LAST_INSTANT_MS).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
+/** The last instant that a UUIDv7 can hold. */
+const LAST_INSTANT_MS = 2 ** 48 - 1;

@@ -8,7 +8,7 @@ import { statements } from '../database/statements.ts';
  * known. A call recorded before changes nothing, except that `unknown` gives way to `success` or `failure`. At most one
  * event per call. `source` says in the postings where the events came from.
  *
- * The database's owner does it, in the function `record_calls`: this service's role may not write to the books itself.
+ * The database's owner does it, in the function `record_ended_calls`: this service's role may not write to the books itself.
  */
 export async function recordUsage(tx: Queryable, source: string, events: UsageRecorded[]): Promise<number> {
   const [result] = await tx.query(statements.recordUsage(source, events));

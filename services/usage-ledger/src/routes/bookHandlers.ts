@@ -9,7 +9,7 @@ import type { LedgerFault } from '../api/ledgerError.ts';
 import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import type { Db } from '../database/createDb.ts';
-import { findAnyUsageRequest } from '../ledger/findUsageRequest.ts';
+import { findAnyUsageRequest, findUsageRequestOf } from '../ledger/findUsageRequest.ts';
 import { listUsage, type UsageEntry } from '../ledger/listUsage.ts';
 import { CHECKS, type WorkspaceReport } from '../reconcile/check.ts';
 import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
@@ -67,10 +67,17 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       return { usage: usage.map(toEntryBody) };
     },
     async getCall({ params: { call_id: id } }) {
-      const call = await findAnyUsageRequest(lookUpDb, toCallId(id));
+      const call =
+        (await findAnyUsageRequest(lookUpDb, toCallId(id))) ?? (await findUsageRequestOf(lookUpDb, id.toLowerCase()));
       if (!call) throw new ApiError<LedgerFault>({ kind: 'call_not_recorded' });
       const body = toCallBody(call, await explain(call, pricesOf));
-      return { ...body, workspace_id: call.workspaceId, model: call.model };
+      return {
+        ...body,
+        workspace_id: call.workspaceId,
+        model: call.model,
+        request_id: call.requestId,
+        trace_id: call.traceId?.replaceAll('-', '') ?? null,
+      };
     },
     async getBalances({ params: { workspace_id: workspaceId, month } }) {
       return toBalancesBody(await getBalances(db, { workspaceId, month }));

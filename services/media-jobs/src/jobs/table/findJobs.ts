@@ -126,12 +126,19 @@ export async function findJobOfWorkspace(
   return job;
 }
 
-/** Returns the job of any workspace by its id or the id of its call, for the operator. */
+/**
+ * Returns the job of any workspace by its id or the id of its call, for the operator. The event of its hold names the
+ * `x-request-id` of the answer that made it, by which it is found until it is settled.
+ */
 export async function findAnyJob(db: Queryable, id: string): Promise<JobRow | undefined> {
   const [job] = await db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${id}`);
   if (job || !UUID.test(id)) return job;
   const [ofCall] = await db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE call_id = ${id}::UUID`);
-  return ofCall;
+  if (ofCall) return ofCall;
+  const [ofRequest] = await db.query(sql<JobRow>`
+    SELECT ${JOB_COLUMNS} FROM job
+    WHERE settled_at IS NULL AND (hold ->> 'unknownEventJson')::JSONB ->> 'requestId' = ${id.toLowerCase()}`);
+  return ofRequest;
 }
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

@@ -1,3 +1,4 @@
+import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { type MediaEnding, toMediaEvent } from '../../money/toMediaEvent.ts';
 import type { JobErrorCode, StoredOutput } from '../../terms/job.ts';
 import type { JobDependencies } from '../dependencies.ts';
@@ -25,12 +26,21 @@ export function toEnd(
   const ending: MediaEnding = isCompleted
     ? { status: 'success', units }
     : { status: 'failure', reason: errorCode ?? 'cancelled' };
-  const { admittedAtMs } = fromHoldJson(row.hold);
+  const { admittedAtMs, unknownEventJson } = fromHoldJson(row.hold);
+  // The event of the hold names the request that made the job, and its trace.
+  const { data: made } = usageRecorded.schema.safeParse(JSON.parse(unknownEventJson));
   const isCancelled = end.name === 'cancel';
   const shownMs = isCancelled ? 0 : row.isHidden ? WAITED_FOR_KEPT_MS : SHOWN_MS;
   return {
     units,
-    event: toMediaEvent(row, ending, { region, isStream: false, admittedAtMs, endedAtMs: admittedAtMs }),
+    event: toMediaEvent(row, ending, {
+      region,
+      isStream: false,
+      admittedAtMs,
+      endedAtMs: admittedAtMs,
+      requestId: made?.requestId,
+      traceparent: made?.traceparent,
+    }),
     outputs: isCompleted ? end.outputs : [],
     errorCode,
     settledAfterMs,

@@ -38,6 +38,8 @@ export const LEFT_BEFORE_FIRST_EVENT = {
 /** The facts of a call that are fixed when it is admitted. */
 export interface AdmittedCall {
   callId: string;
+  /** The `x-request-id` of its answer. */
+  requestId?: string | undefined;
   keyId: string;
   workspaceId: string;
   region: Region;
@@ -165,6 +167,7 @@ function toEvent(
     startedAtMs: admittedAtMs,
     endedAtMs: Math.max(endedAtMs, admittedAtMs),
     traceparent: call.span.traceparent,
+    requestId: call.requestId,
   };
 }
 
