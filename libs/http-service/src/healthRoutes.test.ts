@@ -9,6 +9,8 @@ import { listen } from './listen.ts';
 
 const there = { disk: true, redis: true, postgres: true };
 let balances: true | string = true;
+/** The answer of Postgres, where it takes its time. */
+let postgres: Promise<boolean> | undefined;
 let warnings: Warning[] = [];
 let server: Server;
 beforeAll(async () => {
@@ -17,6 +19,7 @@ beforeAll(async () => {
     redis: async () => there.redis,
     balances: () => balances,
     postgres() {
+      if (postgres) return postgres;
       if (!there.postgres) throw new Error('connect ECONNREFUSED 10.0.0.1:5432');
       return true;
     },
@@ -54,6 +57,15 @@ it('says why something is missing where its check has words for that', async () 
   });
   balances = true;
   expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
+});
+
+it('names what gives no answer within 3 s, and waits no longer for it', async () => {
+  postgres = Promise.withResolvers<boolean>().promise;
+  expect(await ask('/ready')).toEqual({
+    status: 503,
+    body: { status: 'not ready', missing: ['postgres: no answer within 3 s'] },
+  });
+  postgres = undefined;
 });
 
 it('names what wants a look, ready or not', async () => {

@@ -1,6 +1,10 @@
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Route } from './createHttpApp.ts';
 import { isEnding } from './drain.ts';
 import { openGuard } from './guard.ts';
+
+/** Longest wait for one check. What hangs is named before whoever asks gives up. */
+const CHECK_TIMEOUT_MS = 3_000;
 
 /** True where it is there; why it is not, in words for operators, or just false. */
 type Readiness = boolean | string;
@@ -19,9 +23,14 @@ export interface Warning {
 /**
  * `file_refused`: a file that is read again on change cannot be used, and the last good one is in force. `target_not_listed`: the
  * engines of a routing target cannot be listed. `model_without_engine`: no engine takes calls of a model that the catalog sells.
- * `model_without_backend`: no media backend takes work for a model.
+ * `model_without_backend`: no media backend takes work for a model. `object_store_away`: the object store gives no answer of use.
  */
-type WarningKind = 'file_refused' | 'target_not_listed' | 'model_without_engine' | 'model_without_backend';
+type WarningKind =
+  | 'file_refused'
+  | 'target_not_listed'
+  | 'model_without_engine'
+  | 'model_without_backend'
+  | 'object_store_away';
 
 /**
  * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise, with what is
@@ -49,10 +58,16 @@ export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => 
 async function findMissing(checks: ReadinessChecks): Promise<string[]> {
   const missing = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
-      const found = await Promise.try(check).catch(() => false);
+      const found = await withinTime(Promise.try(check)).catch(() => false);
       if (found === true) return [];
       return found === false ? [name] : [`${name}: ${found}`];
     }),
   );
   return missing.flat();
+}
+
+async function withinTime(check: Promise<Readiness>): Promise<Readiness> {
+  const { promise: passed, resolve } = Promise.withResolvers<string>();
+  const { stop } = startDeadline(CHECK_TIMEOUT_MS, () => resolve(`no answer within ${CHECK_TIMEOUT_MS / 1_000} s`));
+  return Promise.race([check, passed]).finally(stop);
 }
