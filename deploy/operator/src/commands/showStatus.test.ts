@@ -198,6 +198,24 @@ it.each<[string, typeof answers, Partial<EdgeCall>, { isFailure: boolean; names:
     { isFailure: false, names: 'model-router: engine a is out: refused, since 2026-11-28T10:00:00.000Z.' },
   ],
   [
+    'the event log is away',
+    { '/usage-ledger/metrics': [200, 'turnpike_event_lag_records NaN\nturnpike_ledger_dead_letters 0\n'] },
+    {},
+    { isFailure: true, names: 'usage-ledger: the event log does not answer: calls go on while spools have room' },
+  ],
+  [
+    'a spool is full',
+    { '/model-router/metrics': [200, 'turnpike_spool_bytes 95\nturnpike_spool_limit_bytes 100\n'] },
+    {},
+    { isFailure: true, names: 'model-router: its spool is full (95 %), so calls get 503' },
+  ],
+  [
+    'a spool fills',
+    { '/media-jobs/metrics': [200, 'turnpike_spool_bytes 51\nturnpike_spool_limit_bytes 100\n'] },
+    {},
+    { isFailure: false, names: 'media-jobs: its spool is 51 % full' },
+  ],
+  [
     'a file is refused',
     { '/catalog/ready': warn('the catalog file is refused: us.yaml:34: "x" is not a price') },
     {},

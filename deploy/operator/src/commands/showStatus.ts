@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Context, defineCommand } from '../cli/command.ts';
 import type { Services } from '../stack/createServices.ts';
 import { OPERATED_SERVICES } from '../stack/findStack.ts';
-import type { Health } from '../stack/readHealth.ts';
+import { type Health, LOOK_TIMEOUT_MS } from '../stack/readHealth.ts';
 
 /** The services that are looked at, the public door first. */
 const LOOKED_AT = ['edge', ...OPERATED_SERVICES] as const;
@@ -12,6 +12,11 @@ type LookedAt = (typeof LOOKED_AT)[number];
 
 const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'address' }, { title: 'what it says of itself' }];
 const MAX_SHOWN = 20;
+/** Shares of a spool: the alert SpoolFills goes by the first, and from the second on calls are refused. */
+const SPOOL_FILLS = 0.5;
+const SPOOL_IS_FULL = 0.9;
+/** Bounds each question beside those of `readHealth`. */
+const IN_TIME = { timeoutMs: LOOK_TIMEOUT_MS };
 
 /** Facts of a service beside its state, by name; null if unknown. */
 type Facts = Record<string, number | null>;
@@ -28,6 +33,8 @@ const UNNAMED: Finding = { facts: {}, problems: [], looks: [] };
 
 const NOT_ACCEPTED =
   'does not accept the operator’s token: see whether INTERNAL_SIGNING_KEY is that of this stack, and the clocks agree';
+
+const EVENT_LOG_AWAY = 'the event log does not answer: calls go on while spools have room, and nothing is recorded';
 
 /** Thrown in place of a refusal of the operator's token. */
 class TokenRefused extends Error {}
@@ -51,10 +58,18 @@ const measured = ({ metrics }: Health, name: string): number | null => {
 const counted = (health: Health, name: string): number | null =>
   measured(health, name) ?? (health.metrics.size > 0 ? 0 : null);
 
-const spoolOf = (health: Health): Facts => ({
-  spool_bytes: measured(health, 'turnpike_spool_bytes'),
-  spool_limit_bytes: measured(health, 'turnpike_spool_limit_bytes'),
-});
+function spoolOf(health: Health): Finding {
+  const bytes = measured(health, 'turnpike_spool_bytes');
+  const limit = measured(health, 'turnpike_spool_limit_bytes');
+  const share = bytes === null || limit === null ? 0 : bytes / limit;
+  const percent = `${Math.floor(share * 100)} %`;
+  return {
+    facts: { spool_bytes: bytes, spool_limit_bytes: limit },
+    problems: share > SPOOL_IS_FULL ? [`its spool is full (${percent}), so calls get 503: ${UNRECORDED}`] : [],
+    looks: share > SPOOL_FILLS && share <= SPOOL_IS_FULL ? [`its spool is ${percent} full: ${UNRECORDED}`] : [],
+  };
+}
+const UNRECORDED = 'the event log takes no events, or the ledger records none';
 
 /** Counts what serves models, and tells whether something should and nothing does. */
 function countLive(live: { models: Record<string, { engines: number; healthy: number }> } | undefined) {
@@ -64,25 +79,32 @@ function countLive(live: { models: Record<string, { engines: number; healthy: nu
   return { all: sum('engines'), ready: sum('healthy'), isNone: models.length > 0 && sum('healthy') === 0 };
 }
 
+type FindOut = (reading: Promise<Health>, services: Services, context: Context) => Promise<Finding>;
+
 /** The first facts to look at, of each service. */
-const FINDINGS: Record<LookedAt, (health: Health, services: Services, context: Context) => Promise<Finding>> = {
-  async edge(_health, _services, { callEdge }) {
+const FINDINGS: Record<LookedAt, FindOut> = {
+  async edge(_reading, _services, { callEdge }) {
     const call = await callEdge();
     if (!call) return UNNAMED;
     const facts = { status_of_a_call: call.status, milliseconds: call.milliseconds };
     return { facts, problems: call.problem === undefined ? [] : [call.problem], looks: [] };
   },
-  async auth(_health, { auth }) {
-    await ask(auth.findKeys({ params: { last_four: '0000' } }));
+  async auth(_reading, { auth }) {
+    await ask(auth.findKeys({ params: { last_four: '0000' }, ...IN_TIME }));
     return UNNAMED;
   },
-  async catalog(_health, { catalog }) {
-    const snapshot = await ask(catalog.getCatalog());
+  async catalog(_reading, { catalog }) {
+    const snapshot = await ask(catalog.getCatalog(IN_TIME));
     const live = snapshot?.models.filter(({ state }) => state === 'live').length;
     return { ...UNNAMED, facts: { version: snapshot?.version ?? null, live_models: live ?? null } };
   },
-  async 'model-router'(health, { router }) {
-    const [listed, live] = await Promise.all([ask(router.listEngines()), ask(router.getLiveModels())]);
+  async 'model-router'(reading, { router }) {
+    const [health, listed, live] = await Promise.all([
+      reading,
+      ask(router.listEngines(IN_TIME)),
+      ask(router.getLiveModels(IN_TIME)),
+    ]);
+    const spool = spoolOf(health);
     const engines = listed?.engines;
     const out = engines?.filter(({ state }) => state === 'out') ?? [];
     return {
@@ -90,28 +112,38 @@ const FINDINGS: Record<LookedAt, (health: Health, services: Services, context: C
         engines: engines?.length ?? null,
         engines_in: engines?.filter(({ is_healthy: isHealthy }) => isHealthy).length ?? null,
         open_calls: measured(health, 'turnpike_open_calls'),
-        ...spoolOf(health),
+        ...spool.facts,
         alerts: counted(health, 'turnpike_alerts_total'),
       },
-      problems: countLive(live).isNone ? ['no engine takes calls of any model'] : [],
-      looks: out.map(({ id, reason, since }) => `engine ${id} is out: ${reason ?? 'not said why'}, since ${since}`),
+      problems: [...(countLive(live).isNone ? ['no engine takes calls of any model'] : []), ...spool.problems],
+      looks: [
+        ...out.map(({ id, reason, since }) => `engine ${id} is out: ${reason ?? 'not said why'}, since ${since}`),
+        ...spool.looks,
+      ],
     };
   },
-  async 'usage-ledger'(health, { ledger }) {
-    await ask(ledger.getRecovery());
+  async 'usage-ledger'(reading, { ledger }) {
+    const [health] = await Promise.all([reading, ask(ledger.getRecovery(IN_TIME))]);
     const deadLetters = measured(health, 'turnpike_ledger_dead_letters');
+    const lag = measured(health, 'turnpike_event_lag_records');
     return {
       facts: {
-        event_lag_records: measured(health, 'turnpike_event_lag_records'),
+        event_lag_records: lag,
         dead_letters: deadLetters,
         mismatches: counted(health, 'turnpike_ledger_mismatch_total'),
       },
-      problems: [],
+      // Without Postgres nobody knows of the event log.
+      problems: lag === null && deadLetters !== null ? [EVENT_LOG_AWAY] : [],
       looks: deadLetters ? [`${deadLetters} dead letters wait: "turnpike dead-letters list"`] : [],
     };
   },
-  async 'media-jobs'(health, { media }) {
-    const [overdue, live] = await Promise.all([ask(media.listOverdueJobs()), ask(media.getLiveModels())]);
+  async 'media-jobs'(reading, { media }) {
+    const [health, overdue, live] = await Promise.all([
+      reading,
+      ask(media.listOverdueJobs(IN_TIME)),
+      ask(media.getLiveModels(IN_TIME)),
+    ]);
+    const spool = spoolOf(health);
     const backends = countLive(live);
     const jobs = overdue?.jobs.length ?? null;
     return {
@@ -119,11 +151,11 @@ const FINDINGS: Record<LookedAt, (health: Health, services: Services, context: C
         backends: backends.all,
         backends_in: backends.ready,
         overdue_jobs: jobs,
-        ...spoolOf(health),
+        ...spool.facts,
         alerts: counted(health, 'turnpike_alerts_total'),
       },
-      problems: backends.isNone ? ['no backend takes work of any model'] : [],
-      looks: jobs ? [`${jobs} jobs are overdue: "turnpike media overdue"`] : [],
+      problems: [...(backends.isNone ? ['no backend takes work of any model'] : []), ...spool.problems],
+      looks: [...(jobs ? [`${jobs} jobs are overdue: "turnpike media overdue"`] : []), ...spool.looks],
     };
   },
   'control-plane': async () => UNNAMED,
@@ -131,14 +163,21 @@ const FINDINGS: Record<LookedAt, (health: Health, services: Services, context: C
 
 /** Looks at a service. Never rejects but for a mistake of this program. */
 async function lookAt(service: LookedAt, context: Context) {
-  const health = await context.readHealth(service);
+  const reading = context.readHealth(service);
+  // All at once, as each may take its whole time where something is silent.
+  const finding = findOut(service, reading, context);
+  const health = await reading;
+  const { facts, problems, looks } = await finding;
   if (health.state === 'no_answer' || health.state === 'not_named') return { service, health, ...UNNAMED };
+  return { service, health, facts, problems, looks: [...health.warnings, ...looks] };
+}
+
+async function findOut(service: LookedAt, reading: Promise<Health>, context: Context): Promise<Finding> {
   try {
-    const { facts, problems, looks } = await FINDINGS[service](health, context.services, context);
-    return { service, health, facts, problems, looks: [...health.warnings, ...looks] };
+    return await FINDINGS[service](reading, context.services, context);
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
-    return { service, health, facts: {}, problems: [NOT_ACCEPTED], looks: health.warnings };
+    return { ...UNNAMED, problems: [NOT_ACCEPTED] };
   }
 }
 

@@ -1,6 +1,5 @@
-import { toSilence } from './readHealth.ts';
+import { LOOK_TIMEOUT_MS, toSilence } from './readHealth.ts';
 
-const TIMEOUT_MS = 5_000;
 /** Answered by the catalog behind the edge: 401 to a call without a key. */
 const PATH = '/v1/models';
 
@@ -20,7 +19,7 @@ export async function callEdge(publicUrl: string): Promise<EdgeCall> {
   try {
     const { status, body } = await fetch(publicUrl + PATH, {
       redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(LOOK_TIMEOUT_MS),
     });
     await body?.cancel();
     const problem = `GET ${PATH} gets ${status}`;

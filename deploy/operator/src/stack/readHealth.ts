@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-/** Longer than a readiness check waits for a Postgres or a Redis that is silent. */
-const TIMEOUT_MS = 5_000;
+/** Longer than a readiness check waits for what is silent, and short enough that who asks has an answer within 5 s. */
+export const LOOK_TIMEOUT_MS = 4_000;
 const SAMPLE = /^(\w+)(?:\{.*\})? (\S+)$/;
 
 const saidSchema = z.object({
@@ -29,7 +29,10 @@ export async function readHealth(internalUrl: string | undefined): Promise<Healt
   const nothing = { missing: [], warnings: [] };
   if (internalUrl === undefined) return { state: 'not_named', ...nothing, metrics: new Map() };
   const read = async (path: string) => {
-    const answer = await fetch(internalUrl + path, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const answer = await fetch(internalUrl + path, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(LOOK_TIMEOUT_MS),
+    });
     return { status: answer.status, text: await answer.text() };
   };
   const [readiness, page] = await Promise.allSettled([read('/ready'), read('/metrics')]);
@@ -44,7 +47,7 @@ export async function readHealth(internalUrl: string | undefined): Promise<Healt
 
 /** Returns why a call got no answer: nothing there accepts connections, or what does is silent. */
 export function toSilence(error: unknown): string {
-  if (error instanceof DOMException && error.name === 'TimeoutError') return `silent for ${TIMEOUT_MS / 1_000} s`;
+  if (error instanceof DOMException && error.name === 'TimeoutError') return `silent for ${LOOK_TIMEOUT_MS / 1_000} s`;
   const code = ((error as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
   return code === 'ECONNREFUSED' ? 'nothing listens there' : `the connection fails${code ? ` (${code})` : ''}`;
 }
