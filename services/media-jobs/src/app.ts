@@ -18,6 +18,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { RequestHandler } from 'express';
 import { createToWireError } from './api/mediaError.ts';
 import { listBackendWarnings } from './backends/listBackendWarnings.ts';
+import type { StoreWatch } from './jobs/watchStore.ts';
 import type { Money } from './money/openMoney.ts';
 import { weighList } from './request/readQuery.ts';
 import { createConsoleHandlers } from './routes/consoleHandlers.ts';
@@ -36,6 +37,7 @@ export interface AppDependencies {
   /** The pool of look-ups. */
   lookUpDb: Queryable;
   money: Pick<Money, 'isOpen' | 'describeClosedReason' | 'spool'>;
+  storeWatch: Pick<StoreWatch, 'listWarnings'>;
   authenticator: Authenticator;
   telemetry: Pick<Telemetry, 'meter'>;
   lookUpsPerSecond: number;
@@ -113,6 +115,6 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       'balances in Redis': () => money.isOpen() || money.describeClosedReason(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },
-    listWarnings: () => listBackendWarnings(routed.backends),
+    listWarnings: () => [...dependencies.storeWatch.listWarnings(), ...listBackendWarnings(routed.backends)],
   };
 }

@@ -16,6 +16,7 @@ import { createReplicaTurns } from './backends/replicaTurns.ts';
 import { clipSettingsOf, toMediaCatalog } from './catalog/mediaCatalog.ts';
 import { configSchema } from './config.ts';
 import { openJobs } from './jobs/openJobs.ts';
+import { watchStore } from './jobs/watchStore.ts';
 import { createMedia } from './media/createMedia.ts';
 import { openMoney } from './money/openMoney.ts';
 import { openRequests } from './request/openRequests.ts';
@@ -63,6 +64,8 @@ startService({
     });
     const store = await openObjectStore(config, { log });
     shutdown.defer('object store', () => store.close());
+    const storeWatch = watchStore(store, { metrics: mediaMetrics, log });
+    shutdown.defer('look at the object store', () => storeWatch.close());
     const money = await openMoney(base, metrics);
     const catalog = followCatalog({
       catalogUrl: config.CATALOG_INTERNAL_URL,
@@ -130,6 +133,7 @@ startService({
       db,
       lookUpDb,
       money,
+      storeWatch,
       authenticator,
       telemetry,
       internalGuard,
