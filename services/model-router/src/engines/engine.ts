@@ -148,9 +148,9 @@ export class Engine {
     return this.health.outReason === undefined ? 'starting' : 'out';
   }
 
-  /** Since when `state` has been what it was when it was noted last. */
+  /** Since when `state` has been as it is; now where nobody has noted it yet. */
   get since(): Date {
-    return this.#stateSince;
+    return this.state === this.#lastState ? this.#stateSince : new Date();
   }
 
   /** The state where it changed since this was asked last. */
