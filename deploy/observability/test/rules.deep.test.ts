@@ -128,6 +128,11 @@ const CASES: Case[] = [
     says: 'Postgres does not answer the ledger',
   },
   {
+    alert: 'EventLogAway',
+    series: { [at('turnpike_event_lag_records')]: UNKNOWN },
+    says: 'The event log does not answer the ledger',
+  },
+  {
     alert: 'DeadLetters',
     series: { [at('turnpike_ledger_dead_letters')]: stays(2) },
     says: '2 events could not be read; their calls have no row',
