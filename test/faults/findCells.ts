@@ -15,6 +15,7 @@ import { healthy } from './cells/healthy.ts';
 import { ledger } from './cells/ledger.ts';
 import { media } from './cells/media.ts';
 import { money } from './cells/money.ts';
+import { operator } from './cells/operator.ts';
 import { payments } from './cells/payments.ts';
 import { postgres } from './cells/postgres.ts';
 import { races } from './cells/races.ts';
@@ -42,6 +43,7 @@ const GROUPS: Record<string, CellTable> = {
   ledger,
   media,
   money,
+  operator,
   payments,
   postgres,
   races,

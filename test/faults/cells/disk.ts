@@ -1,20 +1,10 @@
-import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { request } from 'undici';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
-import { CannotInject } from '../cannotInject.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
+import { PRELOADED, troubleDisk } from '../disk/troubleDisk.ts';
 
-const run = promisify(execFile);
-
-/** Loaded into the process whose disk is in trouble; made by the cell. */
-const LIBRARY = join(tmpdir(), `turnpike-troubled-disk-${process.pid}.so`);
-const SOURCE = new URL('../disk/troubledDisk.c', import.meta.url).pathname;
 const HUNG_MS = 600_000;
 const SLOW_MS = 500;
 const MANY_CALLS = 10_000;
@@ -23,9 +13,6 @@ const ADMITS_WITHIN_MS = 5_000;
 /** Until the operation under way is seen to hang, and that long a router's end may take while its disk hangs. */
 const SEEN_WITHIN_MS = 3_000;
 const ENDS_WITHIN_MS = 45_000;
-
-/** With an environment of its own: a library that is not there yet is left out with a warning. */
-const PRELOADED = { 'model-router': { LD_PRELOAD: LIBRARY }, 'media-jobs': { LD_PRELOAD: LIBRARY } };
 
 export const disk: CellTable = {
   'disk-hangs': {
@@ -58,32 +45,6 @@ export const disk: CellTable = {
     run: hangMediaDisk,
   },
 };
-
-interface TroubledDisk {
-  /** Every operation on the spool takes so much longer from now on. */
-  slowDown(ms: number): Promise<void>;
-  recover(): Promise<void>;
-}
-
-/** Starts a service again on a disk that can be brought into trouble. */
-async function troubleDisk({ stack }: CellContext, part: string, folder: string): Promise<TroubledDisk> {
-  const control = join(stack.stateDir, `${folder}-trouble`);
-  const defined = (name: string, value: string): string => `-D${name}=${JSON.stringify(value)}`;
-  const settings = [defined('FOLDER', join(stack.dataDir, folder)), defined('CONTROL', control)];
-  try {
-    await run('gcc', ['-shared', '-fPIC', '-O2', ...settings, '-o', LIBRARY, SOURCE, '-ldl']);
-  } catch (error) {
-    throw new CannotInject('a disk that hangs needs gcc and the headers of libc (package build-essential)', {
-      cause: error,
-    });
-  }
-  await stack.parts.end(part);
-  await stack.parts.restart(part);
-  return {
-    slowDown: (ms) => writeFile(control, String(ms)),
-    recover: () => rm(control, { force: true }),
-  };
-}
 
 async function findMissing({ stack }: CellContext, service: 'model-router' | 'media-jobs'): Promise<string> {
   const { body } = await request(`${stack.internalUrlOf(service)}/ready`);
