@@ -29,9 +29,14 @@ export function listFleetWarnings({ engines, catalog }: FleetDependencies): Warn
     })),
     ...sold.flatMap((model) => {
       const found = engines.findEngines(model);
-      if (found.some(({ isHealthy }) => isHealthy)) return [];
-      const text =
-        found.length === 0 ? `${model.id} is sold and has no engine` : `no engine of ${model.id} takes calls`;
+      const taking = found.filter(({ isHealthy }) => isHealthy);
+      if (taking.some(({ health }) => !health.isLastResort)) return [];
+      const [last] = taking;
+      const text = last
+        ? `no engine of ${model.id} produces tokens: ${last.id} is kept as the last one, and has its calls`
+        : found.length === 0
+          ? `${model.id} is sold and has no engine`
+          : `no engine of ${model.id} takes calls`;
       return [{ kind: 'model_without_engine' as const, subject: model.id, text }];
     }),
   ];

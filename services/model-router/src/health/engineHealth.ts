@@ -96,6 +96,11 @@ export class EngineHealth {
     return this.#outReason;
   }
 
+  /** Whether it is kept as the last engine of its model, and has produced no token since. */
+  get isLastResort(): boolean {
+    return this.#isLastResort;
+  }
+
   /** Whether it answered its last check. */
   get isReachable(): boolean {
     return this.#isReachable;
