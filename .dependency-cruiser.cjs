@@ -47,7 +47,10 @@ module.exports = {
       comment:
         'A browser imports the declarations of routes too: nothing of Node, of a server or of a client stands below them.',
       severity: 'error',
-      from: { path: '^libs/(internal|console)-api/src/(account/)?[^/]+$', pathNot: '(/a[A-Z][^/]*|[.]test)[.]ts$' },
+      from: {
+        path: '^libs/(internal|console)-api/src/((account|console)/)?[^/]+$',
+        pathNot: '(/a[A-Z][^/]*|[.]test)[.]ts$',
+      },
       to: {
         reachable: true,
         path: [

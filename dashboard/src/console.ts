@@ -1,12 +1,8 @@
 import { queryOptions } from '@tanstack/react-query';
 import { type Arguments, callHost, callRoute, Refused } from '@turnpike/console-api/callRoute';
-import {
-  type ConsoleRoute,
-  type KeyState,
-  keysConsoleApi,
-  MAX_FOUND_KEYS,
-  usageConsoleApi,
-} from '@turnpike/console-api/consoleApi';
+import type { ConsoleRoute } from '@turnpike/console-api/console/consoleRoute';
+import { type KeyState, keysConsoleApi, MAX_FOUND_KEYS } from '@turnpike/console-api/console/keys';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { hasRight } from '@turnpike/console-api/roles';
 import type * as z from 'zod/mini';
 import { queryClient, routes, type Workspace, type WorkspaceParams, workspaceQuery } from './account.ts';

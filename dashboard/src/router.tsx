@@ -7,7 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { REGIONS, type Region } from '@turnpike/config/region';
-import { type ConsoleJobStatus, JOB_STATUSES } from '@turnpike/console-api/consoleApi';
+import { type ConsoleJobStatus, JOB_STATUSES } from '@turnpike/console-api/console/jobs';
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
 import * as z from 'zod/mini';
 import { queryClient, userQuery, type WorkspaceParams, workspaceQuery } from './account.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Region } from '@turnpike/config/region';
-import { type AnyConsoleRoute, CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
+import type { AnyConsoleRoute } from '@turnpike/console-api/console/consoleRoute';
+import { CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
 import { ROLES } from '@turnpike/console-api/roles';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { aFleet } from '@turnpike/internal-auth/aFleet';

@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import type { KeyState } from '@turnpike/console-api/consoleApi';
+import type { KeyState } from '@turnpike/console-api/console/keys';
 import { type ReactNode, startTransition, useState } from 'react';
 import { foundKeysQuery, type Key, type KeyChoice } from '../console.ts';
 import { Loaded } from '../shell/states.tsx';

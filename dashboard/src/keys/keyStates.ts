@@ -1,4 +1,4 @@
-import type { KeyState } from '@turnpike/console-api/consoleApi';
+import type { KeyState } from '@turnpike/console-api/console/keys';
 import type { Key } from '../console.ts';
 
 export const STATE_NAMES: Record<KeyState, string> = {

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { callHost } from '@turnpike/console-api/callRoute';
-import { modelsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { modelsConsoleApi } from '@turnpike/console-api/console/models';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
 import { MEDIA_BILLING_UNITS, type MediaBillingUnit } from '@turnpike/public-api/modality';
 import type * as z from 'zod/mini';

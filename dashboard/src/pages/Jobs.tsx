@@ -1,7 +1,7 @@
 import { Group, NativeSelect, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { JOB_STATUSES, jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { JOB_STATUSES, jobsConsoleApi } from '@turnpike/console-api/console/jobs';
 import { PAGES } from '@turnpike/console-api/pages';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';

@@ -1,7 +1,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { KEY_STATES } from '@turnpike/console-api/consoleApi';
+import { KEY_STATES } from '@turnpike/console-api/console/keys';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { memo, useState } from 'react';

@@ -1,7 +1,7 @@
 import { List, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { KEY_STATES } from '@turnpike/console-api/consoleApi';
+import { KEY_STATES } from '@turnpike/console-api/console/keys';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { creditQuery, headroomQuery, type Key } from '../console.ts';

@@ -1,7 +1,7 @@
 import { NativeSelect, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { type ReactNode, useEffect, useState } from 'react';

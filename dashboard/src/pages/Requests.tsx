@@ -1,7 +1,7 @@
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { PAGES } from '@turnpike/console-api/pages';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';

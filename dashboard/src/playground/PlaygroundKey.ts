@@ -1,4 +1,4 @@
-import { PLAYGROUND_KEY_NAME } from '@turnpike/console-api/consoleApi';
+import { PLAYGROUND_KEY_NAME } from '@turnpike/console-api/console/keys';
 import { queryClient, type Workspace } from '../account.ts';
 import { makeApiKey } from '../apiKey.ts';
 import { callConsole, keyRoutes } from '../console.ts';

@@ -1,5 +1,5 @@
 import { Group, NativeSelect, TextInput } from '@mantine/core';
-import { budgetPeriod, keysConsoleApi, perMinute } from '@turnpike/console-api/consoleApi';
+import { budgetPeriod, keysConsoleApi, perMinute } from '@turnpike/console-api/console/keys';
 import * as z from 'zod/mini';
 import type { Key } from '../console.ts';
 import { toUsdField, usdField } from '../usd.ts';

@@ -1,5 +1,5 @@
 import { hashKey, queryOptions } from '@tanstack/react-query';
-import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import type { Workspace } from '../account.ts';
 import { callConsole } from '../console.ts';
 import { type Period, toDay, toHour } from './period.ts';

@@ -1,4 +1,4 @@
-import type { UsageMeasure, usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { UsageMeasure, usageConsoleApi } from '@turnpike/console-api/console/usage';
 import type * as z from 'zod/mini';
 import { listStarts, type Period } from './period.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { accountApi } from './accountApi.ts';
 import { callHost, callRoute, Refused } from './callRoute.ts';
-import { keysConsoleApi } from './consoleApi.ts';
+import { keysConsoleApi } from './console/keys.ts';
 
 const { routes } = accountApi;
 const realFetch = globalThis.fetch;

@@ -1,7 +1,7 @@
 import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
 import type { AccountRoute } from './account/accountRoute.ts';
-import type { AnyConsoleRoute } from './consoleApi.ts';
+import type { AnyConsoleRoute } from './console/consoleRoute.ts';
 import { sendCall, takeEarly } from './earlyCalls.ts';
 
 /** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable` or `timed_out`. */

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { ConsoleRoute } from './consoleApi.ts';
+import type { ConsoleRoute } from './console/consoleRoute.ts';
 
 /** The header of a chat call with the API key that pays for it. `Authorization` has the console token. */
 export const KEY_HEADER = 'x-turnpike-key';

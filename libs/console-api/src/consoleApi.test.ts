@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as z from 'zod/mini';
-import { type AnyConsoleRoute, CONSOLE_APIS } from './consoleApi.ts';
+import type { AnyConsoleRoute } from './console/consoleRoute.ts';
+import { CONSOLE_APIS } from './consoleApi.ts';
 
 const ROUTES = CONSOLE_APIS.flatMap(({ routes }) => Object.values<AnyConsoleRoute>(routes));
 

@@ -6,7 +6,7 @@ import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import type { NamedSecret } from '@turnpike/config/secrets';
-import { keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import { keysConsoleApi } from '@turnpike/console-api/console/keys';
 import { serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';

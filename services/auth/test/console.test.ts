@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { type ConsoleRoute, KEY_STATES, keysConsoleApi, PLAYGROUND_KEY_NAME } from '@turnpike/console-api/consoleApi';
+import type { ConsoleRoute } from '@turnpike/console-api/console/consoleRoute';
+import { KEY_STATES, keysConsoleApi, PLAYGROUND_KEY_NAME } from '@turnpike/console-api/console/keys';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CONSOLE_CALLER_HEADER, type ConsoleCaller, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';

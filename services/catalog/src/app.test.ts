@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { modelsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { modelsConsoleApi } from '@turnpike/console-api/console/models';
 import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';

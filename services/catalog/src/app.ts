@@ -1,5 +1,5 @@
 import type { PublicKey } from '@turnpike/config/internalKeys';
-import { modelsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { modelsConsoleApi } from '@turnpike/console-api/console/models';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';

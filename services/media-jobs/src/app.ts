@@ -2,7 +2,7 @@ import type { Authenticator } from '@turnpike/authentication/createAuthenticator
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
-import { jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { jobsConsoleApi } from '@turnpike/console-api/console/jobs';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';

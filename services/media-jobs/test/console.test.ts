@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type ConsoleRoute, JOBS_PER_PAGE, jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { ConsoleRoute } from '@turnpike/console-api/console/consoleRoute';
+import { JOBS_PER_PAGE, jobsConsoleApi } from '@turnpike/console-api/console/jobs';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CONSOLE_CALLER_HEADER, signConsoleCaller } from '@turnpike/internal-auth/consoleToken';

@@ -1,5 +1,5 @@
 import type { PublicKey } from '@turnpike/config/internalKeys';
-import { jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { jobsConsoleApi } from '@turnpike/console-api/console/jobs';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';

@@ -1,7 +1,7 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
-import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';

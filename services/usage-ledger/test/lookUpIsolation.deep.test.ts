@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type ConsoleRoute, usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { ConsoleRoute } from '@turnpike/console-api/console/consoleRoute';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { CHAT_REFUSALS, CHAT_ROUTE } from '@turnpike/console-api/chatRoute';
-import { type AnyConsoleRoute, CONSOLE_APIS, HOST_REFUSALS, MEMBER_REFUSALS } from '@turnpike/console-api/consoleApi';
+import { type AnyConsoleRoute, HOST_REFUSALS, MEMBER_REFUSALS } from '@turnpike/console-api/console/consoleRoute';
+import { CONSOLE_APIS } from '@turnpike/console-api/consoleApi';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { type DescribedRoute, renderBrowserDocument, toHeader } from './browserDocument.ts';
 

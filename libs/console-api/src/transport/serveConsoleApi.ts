@@ -7,7 +7,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Response } from 'express';
 import * as z from 'zod/mini';
-import { type AnyConsoleRoute, type ConsoleApi, MEMBER_REFUSALS } from '../consoleApi.ts';
+import { type AnyConsoleRoute, type ConsoleApi, MEMBER_REFUSALS } from '../console/consoleRoute.ts';
 import { hasRight, type Role } from '../roles.ts';
 
 /** A request to a console route whose guard let it through. */

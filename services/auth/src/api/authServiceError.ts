@@ -1,4 +1,4 @@
-import { keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import { keysConsoleApi } from '@turnpike/console-api/console/keys';
 import { createConsoleFaultWording } from '@turnpike/console-api/transport/serveConsoleApi';
 import { authApi } from '@turnpike/internal-api/auth';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';

@@ -1,4 +1,4 @@
-import { type KeyState, PLAYGROUND_KEY_NAME } from '@turnpike/console-api/consoleApi';
+import { type KeyState, PLAYGROUND_KEY_NAME } from '@turnpike/console-api/console/keys';
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/openDatabases.ts';
 import type { KeyDetails } from './keyDetails.ts';

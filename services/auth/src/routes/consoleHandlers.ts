@@ -1,4 +1,4 @@
-import type { keysConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { keysConsoleApi } from '@turnpike/console-api/console/keys';
 import type { ConsoleHandlers } from '@turnpike/console-api/transport/serveConsoleApi';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { beginOf } from '@turnpike/internal-api/budgetPeriod';

@@ -3,13 +3,8 @@ import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import { CHAT_REFUSALS, CHAT_ROUTE, KEY_HEADER } from '@turnpike/console-api/chatRoute';
-import {
-  type AnyConsoleRoute,
-  CONSOLE_APIS,
-  type ConsoleService,
-  HOST_REFUSALS,
-  MEMBER_REFUSALS,
-} from '@turnpike/console-api/consoleApi';
+import { type AnyConsoleRoute, HOST_REFUSALS, MEMBER_REFUSALS } from '@turnpike/console-api/console/consoleRoute';
+import { CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/consoleApi';
 import { hasRight, type Role } from '@turnpike/console-api/roles';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';

@@ -1,4 +1,4 @@
-import { type ConsoleJobStatus, JOBS_PER_PAGE, type jobsConsoleApi } from '@turnpike/console-api/consoleApi';
+import { type ConsoleJobStatus, JOBS_PER_PAGE, type jobsConsoleApi } from '@turnpike/console-api/console/jobs';
 import type { ConsoleHandlers } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { Queryable } from '@turnpike/postgres/database';
 import { ApiError } from '@turnpike/public-api/apiError';

@@ -1,4 +1,4 @@
-import { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { createConsoleFaultWording } from '@turnpike/console-api/transport/serveConsoleApi';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';

@@ -1,4 +1,4 @@
-import type { UsageMeasure } from '@turnpike/console-api/consoleApi';
+import type { UsageMeasure } from '@turnpike/console-api/console/usage';
 import type { UsageGrouping } from '@turnpike/internal-api/usageLedger';
 import { type Sql, sql } from '@turnpike/postgres/sql';
 import type { Modality } from '@turnpike/public-api/modality';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type ConsoleRoute, usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { ConsoleRoute } from '@turnpike/console-api/console/consoleRoute';
+import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { hasRight, ROLES } from '@turnpike/console-api/roles';
 import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';

@@ -1,4 +1,4 @@
-import { MAX_USAGE_ROWS, type usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import { MAX_USAGE_ROWS, type usageConsoleApi } from '@turnpike/console-api/console/usage';
 import type { ConsoleHandlers } from '@turnpike/console-api/transport/serveConsoleApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerError.ts';

@@ -1,4 +1,4 @@
-import type { usageConsoleApi } from '@turnpike/console-api/consoleApi';
+import type { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { toDecimalText } from '@turnpike/money/nanoUsd';
 import { ATTO_DIGITS } from '@turnpike/money/price';
 import type { z } from 'zod';
