@@ -70,7 +70,7 @@ export interface LaunchOptions {
 export interface LaunchedParts {
   stores: Part[];
   engines: LaunchedEngine[];
-  /** The simulated media backends, all of one process; none where the engines are real. */
+  /** The simulated media backends, all of one process; undefined if there is none. */
   media: { name: string; pid: number; backends: MediaBackend[] } | undefined;
   /** The parts beside the account layer. */
   account: { identityProvider: Part; mailCatcher: Part; payments: Part };
@@ -239,7 +239,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
 function launchEngines({ parts, plan, settings, say }: LaunchOptions): LaunchingEngines {
   const { region, ports, catalogFile, enginesFile, portOf } = settings;
   if (plan.kind === 'simulated') return launchSimulators({ parts, models: plan.models, ports, enginesFile, portOf });
-  return listRealEngines({ region, engines: plan.engines, catalogFile, enginesFile, say });
+  return listRealEngines({ region, plan, catalogFile, enginesFile, say });
 }
 
 /** Writes the file of media backends, and starts those that are simulated. */
@@ -248,8 +248,7 @@ function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
   ready: Promise<LaunchedParts['media']>;
 } {
   const { ports, mediaBackendsFile, portOf } = settings;
-  const models = plan.kind === 'simulated' ? plan.mediaModels : [];
-  const backends = toMediaBackends(models, { ports, dataDir: join(dataDir, 'media-simulators') });
+  const backends = toMediaBackends(plan.mediaModels, { ports, dataDir: join(dataDir, 'media-simulators') });
   const start = async (): Promise<LaunchedParts['media']> => {
     if (backends.length === 0) return undefined;
     const { name, pid } = await startMediaSimulators(parts, backends);

@@ -9,7 +9,23 @@ it('starts simulated engines on the embedded event log unless told otherwise', (
 it('takes every engine that is named, with or without the /v1 that clients write', () => {
   const args = ['--engine', 'http://10.0.0.1:8000', '--engine=https://gpu.example/v1/'];
 
-  expect(parseStartArguments(args).engines).toEqual(['http://10.0.0.1:8000', 'https://gpu.example']);
+  const nothing = { can: { tools: false, images: false }, contextLength: undefined };
+  expect(parseStartArguments(args).engines).toEqual([
+    { url: 'http://10.0.0.1:8000', ...nothing },
+    { url: 'https://gpu.example', ...nothing },
+  ]);
+});
+
+it('takes what an engine can do from behind its address', () => {
+  const [engine] = parseStartArguments(['--engine', 'http://10.0.0.1:8000/v1,images,tools,window=32768']).engines;
+  expect(engine).toEqual({ url: 'http://10.0.0.1:8000', can: { tools: true, images: true }, contextLength: 32_768 });
+});
+
+it.each(['vision', '', 'window=', 'window=0', 'window=8k', 'Tools'])('refuses "%s" behind an address', (word) => {
+  const parse = () => parseStartArguments(['--engine', `http://10.0.0.1:8000,${word}`]);
+  expect(parse).toThrow(
+    `--engine http://10.0.0.1:8000 is followed by "${word}". Behind the address may stand tools, images and window=TOKENS`,
+  );
 });
 
 it.each([['--kakfa'], ['--kafka=yes'], ['--region=us'], ['us'], ['-x'], ['--engine']])(

@@ -1,5 +1,5 @@
 import { REGIONS, type Region } from '@turnpike/config/region';
-import { parseEngineUrl } from './engines/engineChoice.ts';
+import { type EngineChoice, parseEngineChoice } from './engines/engineChoice.ts';
 import { readArguments } from './runCommand.ts';
 import { StackError } from './stackError.ts';
 
@@ -10,8 +10,8 @@ export interface StartArguments {
   kafka: boolean;
   /** Keeps objects on a real S3 server in place of a folder. */
   s3: boolean;
-  /** Addresses of real engines in place of the simulated ones; none by default. */
-  engines: string[];
+  /** Real engines in place of the simulated ones; none by default. */
+  engines: EngineChoice[];
   help: boolean;
 }
 
@@ -25,8 +25,9 @@ and a workspace with a key and credit. Ctrl-C stops all of it.
   --s3                         keep images, clips and speech on a real S3 server (needs Java and Maven) in place of a
                                folder
   --engine http://host:port    put the gateway in front of a server that speaks the public chat API, such as vLLM,
-                               in place of the simulated engines; its models are found by asking it; may stand
-                               several times
+                               in place of the simulated engines of text; its models, and what they can do, are
+                               found by asking it; may stand several times. Behind the address may stand what is
+                               not found: --engine http://host:port,tools,images,window=32768
   --help                       show this
 
 Environment:
@@ -45,7 +46,7 @@ export function parseStartArguments(args: string[]): StartArguments {
   } as const;
   const hint = 'The options are --regions, --kafka, --s3, --engine and --help.';
   const { engine, regions: regionList, ...flags } = readArguments({ args, options }, hint).values;
-  const [regions, engines] = [parseRegions(regionList), engine.map(parseEngineUrl)];
+  const [regions, engines] = [parseRegions(regionList), engine.map(parseEngineChoice)];
   if (engines.length > 0 && regions.length > 1)
     throw new StackError('--engine needs a single region, because no engine serves two: leave --regions out.');
   return { ...flags, regions, engines };

@@ -9,6 +9,7 @@ import {
 } from '@turnpike/config/services';
 import { buildDashboard } from '@turnpike/dashboard/buildDashboard';
 import { describeStack, type LaunchedRegion } from './describeStack.ts';
+import type { EngineChoice } from './engines/engineChoice.ts';
 import { countSimulated, planEngines } from './engines/planEngines.ts';
 import { findBusyPort } from './findFreePorts.ts';
 import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } from './launchParts.ts';
@@ -48,8 +49,11 @@ export interface StackOptions<Name extends Region = 'us'> {
   kafka: boolean;
   /** Whether objects are kept by a real S3 server, in place of a folder. */
   s3?: boolean;
-  /** Addresses of real engines, whose models become those of a single region. Where none is given those of the catalog are simulated. */
-  engines?: string[];
+  /**
+   * Real engines, whose models become the models of text of a single region. Where none is given those of the catalog are simulated. One
+   * that is a bare address is not asked what its models can do, and has no simulated media beside it.
+   */
+  engines?: (string | EngineChoice)[];
   /** The first region's models, simulated but for media models; the repository's catalog of the region where it is not given. */
   catalogFile?: string;
   /** How much the services log, and where they send traces; their defaults where it is not given. */

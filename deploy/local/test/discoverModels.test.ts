@@ -56,6 +56,10 @@ it.each([
   });
 });
 
+it.each([404, 405])('takes a list of models for health where /health answers %p', async (health) => {
+  expect(await discoverModels(await start(answering({ models: good, health })))).toMatchObject([{ servedName: 'm' }]);
+});
+
 it('refuses an address where nothing listens', async () => {
   const url = 'http://127.0.0.1:1';
   await expect(discoverModels(url)).rejects.toThrow(`The engine at ${url} cannot be reached (ECONNREFUSED).`);

@@ -23,10 +23,13 @@ export interface DiscoveredModel {
   servedName: string;
   /** The window in tokens; undefined where the engine does not say. */
   contextLength: number | undefined;
-  category: 'text' | 'embeddings';
+  category: 'text' | 'multimodal' | 'embeddings';
   /** Features of the catalog that the engine is known to have. */
   features: string[];
 }
+
+/** A server that is no vLLM may have no `/health`; that it lists its models says enough. The router takes the same. */
+const HEALTHY_STATUSES = [200, 404, 405];
 
 /** Features that vLLM has with every model, because it constrains the output. */
 const VLLM_FEATURES = ['json_mode', 'json_schema'];
@@ -51,7 +54,7 @@ export async function discoverModels(url: string, signal?: AbortSignal): Promise
   };
   const models = readModelList(url, await ask('/v1/models'));
   const { status } = await ask('/health');
-  if (status !== 200)
+  if (!HEALTHY_STATUSES.includes(status))
     throw refuse(url, `answered GET /health with status ${status}, and the router sends calls only where that is 200`);
   if (!models.some(({ features }) => features === VLLM_FEATURES)) return models;
   // vLLM has the routes of its model's task alone, and answers 405 to the wrong method where there is one.

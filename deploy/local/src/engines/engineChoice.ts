@@ -2,11 +2,39 @@ import { StackError } from '../stackError.ts';
 
 const MAX_SHOWN = 100;
 
+/** A real engine as the command line names it. */
+export interface EngineChoice {
+  url: string;
+  /** Abilities of its models, beside those that the engine shows. */
+  can: { tools: boolean; images: boolean };
+  /** Window of its models in tokens; undefined: the engine states it. */
+  contextLength: number | undefined;
+}
+
 /**
- * Reads the address that `--engine` names, of a server that speaks the public chat API, with or without `/v1`. Throws a
- * `StackError` on anything else; a password in an address is not repeated.
+ * Reads the value of `--engine`: the address of a server of the public chat API, with or without `/v1`. Behind commas may stand `tools`,
+ * `images` and `window=TOKENS`. Throws a `StackError` on anything else; a password in an address is not repeated.
  */
-export function parseEngineUrl(text: string): string {
+export function parseEngineChoice(text: string): EngineChoice {
+  const [address = '', ...words] = text.split(',');
+  const choice: EngineChoice = {
+    url: parseEngineUrl(address),
+    can: { tools: false, images: false },
+    contextLength: undefined,
+  };
+  for (const word of words) {
+    const [, tokens] = /^window=([1-9]\d{0,8})$/.exec(word) ?? [];
+    if (word === 'tools' || word === 'images') choice.can[word] = true;
+    else if (tokens !== undefined) choice.contextLength = Number(tokens);
+    else
+      throw new StackError(
+        `--engine ${choice.url} is followed by ${JSON.stringify(word.slice(0, MAX_SHOWN))}. Behind the address may stand tools, images and window=TOKENS, as in --engine ${choice.url},tools,window=32768`,
+      );
+  }
+  return choice;
+}
+
+function parseEngineUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol))
     throw refuse(`--engine ${JSON.stringify(text.slice(0, MAX_SHOWN))} is no http(s) address.`);

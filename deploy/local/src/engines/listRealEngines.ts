@@ -1,17 +1,18 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { readCatalogEntries } from '@turnpike/catalog/readCatalogFile';
 import type { Region } from '@turnpike/config/region';
 import { readServedModels } from '../readServedModels.ts';
 import type { DiscoveredModel } from './discoverModels.ts';
 import type { LaunchingEngines } from './launchedEngine.ts';
 import { writeEnginesFile } from './launchedEngine.ts';
-import type { PlannedEngine } from './planEngines.ts';
+import type { EnginePlan, PlannedEngine } from './planEngines.ts';
 import { ASSUMED_CONTEXT_LENGTH, toEngineCatalog } from './toEngineCatalog.ts';
 
 interface RealEnginesOptions {
   region: Region;
-  engines: PlannedEngine[];
-  /** Both are written. */
+  plan: EnginePlan & { kind: 'real' };
+  /** Both are written, but for a catalog file that was edited. */
   catalogFile: string;
   enginesFile: string;
   /** Told what was found, and what was assumed. */
@@ -20,7 +21,8 @@ interface RealEnginesOptions {
 
 /** Lists the models of engines that run already in a catalog of their own. */
 export function listRealEngines(options: RealEnginesOptions): LaunchingEngines {
-  const engines = options.engines.map(({ url }, index) => ({ name: `engine-${index + 1}`, urls: [url], pid: null }));
+  const { engines: planned } = options.plan;
+  const engines = planned.map(({ url }, index) => ({ name: `engine-${index + 1}`, urls: [url], pid: null }));
   const list = async () => {
     await writeFiles(options);
     return (await readServedModels(options.catalogFile, options.region)).models;
@@ -28,26 +30,66 @@ export function listRealEngines(options: RealEnginesOptions): LaunchingEngines {
   return { ready: Promise.resolve(engines), listed: list() };
 }
 
-async function writeFiles({ region, engines, catalogFile, enginesFile, say }: RealEnginesOptions) {
+async function writeFiles({ region, plan, catalogFile, enginesFile, say }: RealEnginesOptions) {
+  const { engines, mediaModels, mediaCatalogFile } = plan;
   const today = new Date().toISOString().slice(0, 10);
+  const media = new Set(mediaModels.map(({ id }) => id));
+  const others = mediaCatalogFile === undefined ? [] : await readCatalogEntries(mediaCatalogFile);
   const { fileText, idOf } = toEngineCatalog(
     engines.flatMap(({ models }) => models),
-    { region, today },
+    { region, today, others: others.filter(({ id }) => media.has(id)) },
   );
   const toId = ({ servedName }: DiscoveredModel): string => idOf.get(servedName) ?? servedName;
   const entries = engines.flatMap(({ url, models: [first] }, index) =>
     first ? [{ id: `engine-${index + 1}/${toId(first)}`, url, model: toId(first) }] : [],
   );
-  await writeFile(catalogFile, fileText);
+  const isKept = await keepEdited(catalogFile, fileText);
   await writeEnginesFile(enginesFile, entries);
-  for (const { url, models } of engines) {
-    const texts = models.map((model) => `${toId(model)} (${toWindowText(model)})`);
-    say(`${url} serves ${texts.join(', ')}.`);
+  for (const engine of engines) {
+    const texts = engine.models.map((model) => `${toId(model)} (${toFactsText(model)})`);
+    say(`${engine.url} serves ${texts.join(', ')}.`);
+    sayWhatIsNotListed(engine, say);
   }
-  say(`Prices are made up; ${basename(catalogFile)} in the stack's folder has them, written anew at every start.`);
+  const file = `${basename(catalogFile)} in the stack's folder`;
+  say(
+    isKept
+      ? `${file} was edited, so it is kept as it is; without it, it is written anew.`
+      : `Prices are made up; ${file} has them. It is written anew at every start until it is edited.`,
+  );
 }
 
-function toWindowText({ contextLength }: DiscoveredModel): string {
+/** Says how to list what an engine did not show. */
+function sayWhatIsNotListed({ url, models, wasAsked }: PlannedEngine, say: RealEnginesOptions['say']): void {
+  const chats = models.filter(({ category }) => category !== 'embeddings');
+  const missing = [
+    ...(chats.some(({ features }) => !features.includes('tools')) ? ['tools'] : []),
+    ...(chats.some(({ category }) => category !== 'multimodal') ? ['images'] : []),
+  ];
+  if (missing.length === 0) return;
+  const why = wasAsked ? 'It showed no' : 'It was not asked for';
+  say(`  ${why} ${missing.join(' and ')}. If it has them: --engine ${[url, ...missing].join(',')}`);
+}
+
+/**
+ * Writes the file unless it was edited since it was last written, and tells whether it was kept. A copy beside it is what was written.
+ */
+async function keepEdited(file: string, text: string): Promise<boolean> {
+  const copy = `${file}.written`;
+  const read = (path: string) => readFile(path, 'utf8').catch(() => undefined);
+  const [now, written] = await Promise.all([read(file), read(copy)]);
+  if (now !== undefined && written !== undefined && now !== written) return true;
+  await writeFile(file, text);
+  await writeFile(copy, text);
+  return false;
+}
+
+function toFactsText({ contextLength, category, features }: DiscoveredModel): string {
   const tokens = (contextLength ?? ASSUMED_CONTEXT_LENGTH).toLocaleString('en-US');
-  return contextLength === undefined ? `states no window, ${tokens} tokens are assumed` : `${tokens} tokens`;
+  const window = contextLength === undefined ? `states no window, ${tokens} tokens are assumed` : `${tokens} tokens`;
+  const abilities = [
+    ...(features.includes('tools') ? ['tools'] : []),
+    ...(category === 'multimodal' ? ['images'] : []),
+    ...(features.includes('json_schema') ? ['JSON schemas'] : []),
+  ];
+  return [window, ...abilities].join('; ');
 }

@@ -1,25 +1,35 @@
 import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { readServedModels, type ServedModels } from '../readServedModels.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
+import { askAbilities } from './askAbilities.ts';
 import { type DiscoveredModel, discoverModels } from './discoverModels.ts';
-import { refuseSameEngineTwice } from './engineChoice.ts';
+import { type EngineChoice, refuseSameEngineTwice } from './engineChoice.ts';
 
 /** A real engine, and the models that it says it has. */
 export interface PlannedEngine {
   url: string;
   models: DiscoveredModel[];
+  /** Whether it was asked by calls what its model can do. */
+  wasAsked: boolean;
 }
 
 /** The engines of a region's models: simulators of a catalog file's models, or real engines. */
 export type EnginePlan =
   | ({ kind: 'simulated'; catalogFile: string } & ServedModels)
-  | { kind: 'real'; engines: PlannedEngine[] };
+  | {
+      kind: 'real';
+      engines: PlannedEngine[];
+      /** Catalog file whose media models are simulated beside the engines. */
+      mediaCatalogFile: string | undefined;
+      mediaModels: CatalogModel[];
+    };
 
 export interface PlanOptions {
   region: Region;
-  /** Addresses. None: the catalog's models are simulated. */
-  engines: string[];
+  /** None: the catalog's models are simulated. An engine that is a bare address is listed with what its list of models says alone. */
+  engines: (string | EngineChoice)[];
   /** The simulated models; the repository's catalog of the region where it is not given. */
   catalogFile: string | undefined;
   signal: AbortSignal | undefined;
@@ -27,17 +37,37 @@ export interface PlanOptions {
 
 /** Looks at what will serve, before anything is started. Throws a `StackError` on a bad catalog file or engine. */
 export async function planEngines({ region, engines, catalogFile, signal }: PlanOptions): Promise<EnginePlan> {
-  if (engines.length === 0) {
-    const file = catalogFile ?? join(repositoryRoot, 'deploy/catalog', region, 'catalog.yaml');
-    return { kind: 'simulated', catalogFile: file, ...(await readServedModels(file, region)) };
-  }
-  refuseSameEngineTwice(engines);
-  const planned = engines.map(async (url) => ({ url, models: await discoverModels(url, signal) }));
-  return { kind: 'real', engines: await Promise.all(planned) };
+  const file = catalogFile ?? join(repositoryRoot, 'deploy/catalog', region, 'catalog.yaml');
+  if (engines.length === 0) return { kind: 'simulated', catalogFile: file, ...(await readServedModels(file, region)) };
+  refuseSameEngineTwice(engines.map((engine) => (typeof engine === 'string' ? engine : engine.url)));
+  const planned = await Promise.all(engines.map((engine) => planEngine(engine, signal)));
+  const mediaCatalogFile = engines.some((engine) => typeof engine === 'string') ? undefined : file;
+  const mediaModels = mediaCatalogFile === undefined ? [] : (await readServedModels(file, region)).mediaModels;
+  return { kind: 'real', engines: planned, mediaCatalogFile, mediaModels };
+}
+
+async function planEngine(engine: string | EngineChoice, signal: AbortSignal | undefined): Promise<PlannedEngine> {
+  if (typeof engine === 'string') return { url: engine, models: await discoverModels(engine, signal), wasAsked: false };
+  const { url } = engine;
+  const found = await discoverModels(url, signal);
+  const [only, ...others] = found;
+  // A server of several models may load each for the question.
+  const wasAsked = only !== undefined && others.length === 0 && only.category === 'text';
+  const models = wasAsked ? [await askAbilities(url, only, signal)] : found;
+  return { url, models: models.map((model) => withChoice(model, engine)), wasAsked };
+}
+
+function withChoice(model: DiscoveredModel, { can, contextLength }: EngineChoice): DiscoveredModel {
+  const window = { contextLength: contextLength ?? model.contextLength };
+  if (model.category === 'embeddings') return { ...model, ...window };
+  const features = new Set([...model.features, ...(can.tools ? ['tools'] : [])]);
+  return { ...model, ...window, category: can.images ? 'multimodal' : model.category, features: [...features] };
 }
 
 /** Counts the simulated models, which need ports. */
 export function countSimulated(plan: EnginePlan): Record<'simulatedModels' | 'mediaModels', number> {
-  if (plan.kind === 'real') return { simulatedModels: 0, mediaModels: 0 };
-  return { simulatedModels: plan.models.length, mediaModels: plan.mediaModels.length };
+  return {
+    simulatedModels: plan.kind === 'real' ? 0 : plan.models.length,
+    mediaModels: plan.mediaModels.length,
+  };
 }

@@ -70,6 +70,16 @@ it('lists a model of several engines once, as the smallest of them serves it', a
   expect(models).toMatchObject([{ id: 'model-a', contextLength: 4_096, supportedFeatures: ['json_mode'] }]);
 });
 
+it('lists tools and images where every engine of the model has them', async () => {
+  const able = aModel({ category: 'multimodal', features: ['tools'] });
+  expect(await read(able, able)).toMatchObject([
+    { category: 'multimodal', inputModalities: ['text', 'image'], supportedFeatures: ['tools'] },
+  ]);
+  expect(await read(able, aModel({}))).toMatchObject([
+    { category: 'text', inputModalities: ['text'], supportedFeatures: [] },
+  ]);
+});
+
 it('is a good catalog whatever the engines call their models', async () => {
   const names = ['a', 'A', 'x/A', 'x/a', '模型', `${'n'.repeat(200)}/B`, 'b', '"quoted"', 'c:latest', '1'.repeat(96)];
   const models = await read(...names.map((servedName) => aModel({ servedName })));

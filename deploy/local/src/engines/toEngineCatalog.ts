@@ -19,6 +19,8 @@ export const MADE_UP_PRICING = {
 };
 /** Parameters that every engine of the public chat API knows. */
 const SAMPLING = ['temperature', 'top_p', 'stop', 'seed', 'max_tokens'];
+/** More than an image of usual size comes to with the encoders in use, but never more than a quarter of the window. */
+const TOKENS_PER_IMAGE = 4_096;
 const EMBEDDING = {
   category: 'embeddings',
   output_modalities: ['embeddings'],
@@ -37,10 +39,13 @@ export interface EngineCatalog {
   idOf: Map<string, string>;
 }
 
-/** The catalog of what real engines serve, one entry a model, whatever number of them serves it. `today` as YYYY-MM-DD. */
+/**
+ * The catalog of what real engines serve, one entry a model, whatever number of them serves it, and the entries of `others` as they are.
+ * `today` as YYYY-MM-DD.
+ */
 export function toEngineCatalog(
   discovered: DiscoveredModel[],
-  { region, today }: { region: Region; today: string },
+  { region, today, others: otherEntries = [] }: { region: Region; today: string; others?: unknown[] },
 ): EngineCatalog {
   const byName = Map.groupBy(discovered, ({ servedName }) => servedName);
   const idOf = nameModels([...byName.keys()]);
@@ -48,6 +53,9 @@ export function toEngineCatalog(
     // A call may go to any replica, so it has to fit the smallest one and ask for what all of them can do.
     const contextLength = Math.min(...replicas.map((replica) => replica.contextLength ?? ASSUMED_CONTEXT_LENGTH));
     const [first, ...others] = replicas;
+    const features = first?.features.filter((feature) => others.every((other) => other.features.includes(feature)));
+    const hasTools = features?.includes('tools');
+    const takesImages = replicas.every(({ category }) => category === 'multimodal');
     const isNamedOtherwise = idOf.get(servedName) !== servedName;
     return {
       id: idOf.get(servedName),
@@ -60,16 +68,25 @@ export function toEngineCatalog(
       max_output_length: Math.ceil(contextLength / 2),
       pricing: MADE_UP_PRICING,
       clearance: [region],
-      supported_features: first?.features.filter((feature) =>
-        others.every(({ features }) => features.includes(feature)),
-      ),
-      supported_parameters: [...SAMPLING, 'max_completion_tokens', 'stream', 'user'],
+      supported_features: features,
+      supported_parameters: [
+        ...SAMPLING,
+        'max_completion_tokens',
+        ...(hasTools ? ['tools', 'tool_choice'] : []),
+        'stream',
+        'user',
+      ],
       supported_sampling_parameters: SAMPLING,
       template_tokens_per_message: TEMPLATE_TOKENS_PER_MESSAGE,
       template_tokens_per_request: TEMPLATE_TOKENS_PER_REQUEST,
       created: today,
+      ...(takesImages && {
+        category: 'multimodal',
+        input_modalities: ['text', 'image'],
+        max_tokens_per_image: Math.max(1, Math.min(TOKENS_PER_IMAGE, Math.floor(contextLength / 4))),
+      }),
       ...(first?.category === 'embeddings' && EMBEDDING),
     };
   });
-  return { fileText: `${JSON.stringify({ region, models }, null, 2)}\n`, idOf };
+  return { fileText: `${JSON.stringify({ region, models: [...models, ...otherEntries] }, null, 2)}\n`, idOf };
 }

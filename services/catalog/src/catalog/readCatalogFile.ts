@@ -40,6 +40,12 @@ export async function readCatalogFile(path: string, region: Region): Promise<Cat
   );
 }
 
+/** Returns the entries of a catalog file as they are written. Read with `readCatalogFile` first, which says what is wrong with it. */
+export async function readCatalogEntries(path: string): Promise<{ id: string }[]> {
+  const { models } = parseDocument(await readFile(path, 'utf8')).toJS() as { models: { id: string }[] };
+  return models;
+}
+
 function findBrokenYaml(document: Document): { at: number; reason: string }[] {
   const mistakes = document.errors.map(({ pos, message }) => ({ at: pos[0], reason: message }));
   visit(document, {

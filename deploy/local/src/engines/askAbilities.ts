@@ -1,0 +1,125 @@
+import { request } from 'undici';
+import { z } from 'zod';
+import type { DiscoveredModel } from './discoverModels.ts';
+
+/** For each question; an engine may load its model for the first. */
+const DEADLINE_MS = 20_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+
+/** A green square of 64 × 64 pixels. */
+const PICTURE =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAATElEQVR42u3PQQkAAAgAseufwqhG8C0MVmA1/SYgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgcFlT0gCXrcLQywAAAABJRU5ErkJggg==';
+
+const TOOL = {
+  type: 'function',
+  function: {
+    name: 'greet',
+    description: 'Greets a person.',
+    parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  },
+};
+const SCHEMA = {
+  type: 'object',
+  properties: { is_odd: { type: 'boolean' } },
+  required: ['is_odd'],
+  additionalProperties: false,
+};
+const keptSchema = z.strictObject({ is_odd: z.boolean() });
+
+const answerSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({
+          content: z.string().nullish().catch(null),
+          tool_calls: z.array(z.unknown()).nullish().catch(null),
+        }),
+      }),
+    )
+    .min(1),
+  usage: z.object({ prompt_tokens: z.number() }).optional().catch(undefined),
+});
+type Answer = z.infer<typeof answerSchema>;
+
+const propsSchema = z.object({ default_generation_settings: z.object({ n_ctx: z.number().int().positive() }) });
+
+/**
+ * Asks an engine by calls what its model can do, and returns the model with it. What an engine does not show within its deadline is not
+ * listed. Throws `signal`'s reason when that is aborted.
+ */
+export async function askAbilities(
+  url: string,
+  model: DiscoveredModel,
+  signal: AbortSignal | undefined,
+): Promise<DiscoveredModel> {
+  const send = async (path: string, body?: object): Promise<unknown> => {
+    const deadline = AbortSignal.timeout(DEADLINE_MS);
+    try {
+      const answer = await request(url + path, {
+        ...(body && { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+        reset: true,
+      });
+      if (answer.statusCode === 200) return parseJson(await readText(answer.body));
+      await answer.body.dump();
+      return undefined;
+    } catch {
+      signal?.throwIfAborted();
+      return undefined;
+    }
+  };
+  const chat = async (content: string | object[], more: object): Promise<Answer | undefined> => {
+    const messages = [{ role: 'user', content }];
+    const body = { model: model.servedName, messages, temperature: 0, max_tokens: 64, ...more };
+    return answerSchema.safeParse(await send('/v1/chat/completions', body)).data;
+  };
+  const callsTool = async (choice: 'auto' | 'required') => {
+    const answer = await chat('Greet Ada by the tool.', { tools: [TOOL], tool_choice: choice });
+    return answer && (answer.choices[0]?.message.tool_calls?.length ?? 0) > 0;
+  };
+  const keepsSchema = async () => {
+    const format = { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: SCHEMA } };
+    const answer = await chat('Say hello.', { response_format: format });
+    return keptSchema.safeParse(parseJson(answer?.choices[0]?.message.content ?? '')).success;
+  };
+  /** An engine that leaves a picture out counts the same prompt. */
+  const takesPictures = async () => {
+    const text = { type: 'text', text: 'Name this color.' };
+    const without = await chat([text], { max_tokens: 1 });
+    const withOne = await chat([text, { type: 'image_url', image_url: { url: PICTURE } }], { max_tokens: 1 });
+    return (withOne?.usage?.prompt_tokens ?? 0) > (without?.usage?.prompt_tokens ?? Number.POSITIVE_INFINITY);
+  };
+
+  // `auto` needs a parser of calls, which an engine may lack, and `required` shows a call of a model that would not make one.
+  const auto = await callsTool('auto');
+  const hasTools = auto === true || (auto === false && (await callsTool('required')) === true);
+  const hasSchemas = model.features.includes('json_schema') || (await keepsSchema());
+  const takesImages = await takesPictures();
+  // llama.cpp states its window there.
+  const props = model.contextLength === undefined ? propsSchema.safeParse(await send('/props')).data : undefined;
+  return {
+    ...model,
+    contextLength: model.contextLength ?? props?.default_generation_settings.n_ctx,
+    category: takesImages ? 'multimodal' : 'text',
+    features: [...(hasTools ? ['tools'] : []), ...(hasSchemas ? ['json_mode', 'json_schema'] : [])],
+  };
+}
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) return ''; // leaving the loop ends the answer
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
