@@ -32,7 +32,7 @@ it.each([['--kakfa'], ['--kafka=yes'], ['--region=us'], ['us'], ['-x'], ['--engi
   'refuses %s and lists what there is',
   (argument) => {
     expect(() => parseStartArguments([argument])).toThrow(
-      /^.*The options are --regions, --kafka, --s3, --engine and --help\.$/,
+      /^.*The options are --regions, --kafka, --s3, --engine, --restart and --help\.$/,
     );
   },
 );
@@ -51,6 +51,13 @@ it.each([
   expect(parse).toThrow(`--engine ${reason}`);
   expect(parse).toThrow(/^.*Give --engine http:\/\/host:port\.$/);
   expect(parse).not.toThrow('hunter2');
+});
+
+it('restarts one part, and takes no other option beside it', () => {
+  expect(parseStartArguments(['--restart', 'auth'])).toMatchObject({ restart: 'auth' });
+  expect(() => parseStartArguments(['--restart', 'auth', '--kafka'])).toThrow(
+    '--restart names one part and goes alone',
+  );
 });
 
 it.each([

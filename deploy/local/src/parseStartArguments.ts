@@ -12,10 +12,13 @@ export interface StartArguments {
   s3: boolean;
   /** Real engines in place of the simulated ones; none by default. */
   engines: EngineChoice[];
+  /** The part of the running stack to restart, in place of a start. */
+  restart: string | undefined;
   help: boolean;
 }
 
 export const START_USAGE = `npm start -- [--regions us,eu] [--kafka] [--s3] [--engine <address>]…
+npm start -- --restart <part>
 
 Starts the whole gateway on this machine: every service, a private Postgres and Redis, simulated engines,
 and a workspace with a key and credit. Ctrl-C stops all of it.
@@ -28,6 +31,8 @@ and a workspace with a key and credit. Ctrl-C stops all of it.
                                in place of the simulated engines of text; its models, and what they can do, are
                                found by asking it; may stand several times. Behind the address may stand what is
                                not found: --engine http://host:port,tools,images,window=32768
+  --restart <part>             end one part of the stack that runs, such as auth, and start it again with what it had;
+                               a part that has ended is started
   --help                       show this
 
 Environment:
@@ -42,14 +47,19 @@ export function parseStartArguments(args: string[]): StartArguments {
     kafka: { type: 'boolean', default: false },
     s3: { type: 'boolean', default: false },
     engine: { type: 'string', multiple: true, default: [] as string[] },
+    restart: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   } as const;
-  const hint = 'The options are --regions, --kafka, --s3, --engine and --help.';
-  const { engine, regions: regionList, ...flags } = readArguments({ args, options }, hint).values;
+  const hint = 'The options are --regions, --kafka, --s3, --engine, --restart and --help.';
+  const { engine, regions: regionList, restart, ...flags } = readArguments({ args, options }, hint).values;
   const [regions, engines] = [parseRegions(regionList), engine.map(parseEngineChoice)];
   if (engines.length > 0 && regions.length > 1)
     throw new StackError('--engine needs a single region, because no engine serves two: leave --regions out.');
-  return { ...flags, regions, engines };
+  if (restart !== undefined && args.length > 2)
+    throw new StackError(
+      '--restart names one part and goes alone: the part has the options that the stack was started with.',
+    );
+  return { ...flags, regions, engines, restart };
 }
 
 function parseRegions(list: string): Region[] {
@@ -61,7 +71,7 @@ function parseRegions(list: string): Region[] {
   return REGIONS.filter((region) => names.includes(region));
 }
 
-const DEFAULT_PORT_BASE = 8080;
+export const DEFAULT_PORT_BASE = 8080;
 const LOWEST = 1024;
 /** Leaves room above for every part's port. */
 const HIGHEST = 65_000;

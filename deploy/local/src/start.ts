@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import type { Progress } from './launchParts.ts';
-import { parsePortBase, parseStartArguments, START_USAGE } from './parseStartArguments.ts';
-import { STOP_GRACE_MS, toPartEndText } from './process/startParts.ts';
+import { DEFAULT_PORT_BASE, parsePortBase, parseStartArguments, START_USAGE } from './parseStartArguments.ts';
+import { type PartEnd, STOP_GRACE_MS, toPartEndText } from './process/startParts.ts';
 import { formatStack } from './report/formatStack.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
+import { askRestart, serveRestarts } from './restartPart.ts';
 import { print, runCommand } from './runCommand.ts';
 import { StackError } from './stackError.ts';
 import { startStack } from './startStack.ts';
@@ -15,10 +16,11 @@ const ONE_CTRL_C_MS = 1_000;
 
 /** `npm start`: runs the whole gateway on this machine until it is told to stop. */
 async function main(): Promise<number> {
-  const { regions, kafka, s3, engines, help } = parseStartArguments(process.argv.slice(2));
+  const { regions, kafka, s3, engines, restart, help } = parseStartArguments(process.argv.slice(2));
   if (help) return print(START_USAGE);
   const portBase = parsePortBase(process.env.PORT_BASE);
   const stateDir = join(repositoryRoot, '.turnpike', String(portBase));
+  if (restart !== undefined) return print(await askRestart(stateDir, restart, portBase));
   const told = untilToldToStop();
 
   print(
@@ -39,8 +41,10 @@ async function main(): Promise<number> {
     signal: told.signal,
     say: (line) => print(`  ${line}`),
     onProgress: printProgress,
-    onPartEnd: (end) => print(`\n${toPartEndText(end)}\nThe other parts go on running.`),
+    onPartEnd: (end) =>
+      print(`\n${toPartEndText(end)}\nThe other parts go on running. ${toRestartText(end, portBase)}`),
   });
+  await serveRestarts(stateDir, running.replace);
   print(`  Ready in ${toSeconds(performance.now() - startedAt)}.\n`);
   print(formatStack(running, { stateDir, heading }));
 
@@ -67,6 +71,10 @@ function untilToldToStop(): { stop: Promise<void>; signal: AbortSignal; hurry: A
     });
   }
   return { stop, signal: told.signal, hurry: hurry.signal };
+}
+
+function toRestartText({ part: { name } }: PartEnd, portBase: number): string {
+  return `To start it again: ${portBase === DEFAULT_PORT_BASE ? '' : `PORT_BASE=${portBase} `}npm start -- --restart ${name}`;
 }
 
 function printProgress({ part, tookMs }: Progress): void {

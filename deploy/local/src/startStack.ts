@@ -91,6 +91,8 @@ export interface RunningStack<Name extends Region = 'us'> {
   edges: LinkReplica[];
   /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
   restart(part: string, env?: Record<string, string>): Promise<Part>;
+  /** Ends a part if it runs, and starts it as `restart` does. */
+  replace: Parts['replace'];
   /** Brings every database up to date with the services' code. */
   migrate(): Promise<void>;
   /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
@@ -269,6 +271,7 @@ async function runLaunch(options: StackOptions<Region>, launches: RegionLaunch[]
       ) as RunningStack<Region>['regions'],
       edges: listReplicas(home.settings.ports, 'edge', 'port'),
       restart: parts.restart,
+      replace: parts.replace,
       async migrate() {
         for (const { settings, root } of launches)
           for (const service of settings === home.settings ? DATABASE_SERVICES : REGION_DATABASE_SERVICES)

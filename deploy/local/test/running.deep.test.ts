@@ -66,7 +66,19 @@ describe('a stack that runs', () => {
 
     await start.untilPrinted('auth was ended by SIGKILL.');
     await start.untilPrinted('The other parts go on running.');
+    await start.untilPrinted(`To start it again: PORT_BASE=${portBase} npm start -- --restart auth`);
     expect(pidsBelow(start)).toContain(region.services.edge.pid);
+  });
+
+  it('starts a part again at the word of another process, and names the parts to one that mistypes', async () => {
+    const restart = async (part: string) => {
+      const command = runStart(['--restart', part], { PORT_BASE: String(portBase) });
+      return { code: await command.exited, output: command.output() };
+    };
+    expect(await restart('auth')).toMatchObject({ code: 0, output: expect.stringMatching(/^auth runs again after/) });
+    expect(await restart('outh')).toMatchObject({ code: 1, output: expect.stringContaining('The parts are auth, ') });
+    const key = await fetch(`${region.base_url}/svc/key`, { headers: { authorization: `Bearer ${region.api_key}` } });
+    expect(key.status).toBe(200);
   });
 
   it(

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
+import { findFreePortBase } from './findFreePortBase.ts';
 import { runStart } from './startCommand.ts';
 
 // parseStartArguments.test.ts and parsePortBase.test.ts have the other wrong ones.
@@ -10,7 +11,7 @@ it('refuses an option that it does not have, and lists what there is', async () 
   const start = runStart(['--region=us'], {});
 
   expect(await start.exited).toBe(1);
-  expect(start.output()).toMatch(/^.*The options are --regions, --kafka, --s3, --engine and --help\.\n$/);
+  expect(start.output()).toMatch(/^.*The options are --regions, --kafka, --s3, --engine, --restart and --help\.\n$/);
 });
 
 it('refuses a PORT_BASE that is no port in one line', async () => {
@@ -18,6 +19,14 @@ it('refuses a PORT_BASE that is no port in one line', async () => {
 
   expect(await start.exited).toBe(1);
   expect(start.output()).toMatch(/^PORT_BASE is ".*" *, but it has to be a whole number from 1024 to 65000.*\n$/);
+});
+
+it('restarts nothing where no stack runs', async () => {
+  const portBase = await findFreePortBase(28_300);
+  const start = runStart(['--restart', 'auth'], { PORT_BASE: String(portBase) });
+
+  expect(await start.exited).toBe(1);
+  expect(start.output()).toBe(`No stack runs on port ${portBase}. PORT_BASE names another one.\n`);
 });
 
 it('explains itself', async () => {

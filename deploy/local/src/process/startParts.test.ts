@@ -56,6 +56,27 @@ it('fails when a part does not become ready in time', async () => {
   );
 });
 
+it('replaces a part that runs and one that has ended, without a word of an end, and waits until it is ready', async () => {
+  const first = startShell('server', 'echo up; exec sleep 600');
+  await parts.untilReady(first, async (part) => hasSpoken(part));
+
+  const second = await parts.replace('server');
+  expect(isAlive(first.pid)).toBe(false);
+  expect(hasSpoken(second)).toBe(true);
+  expect(ends).toEqual([]);
+
+  process.kill(second.pid, 'SIGKILL');
+  await waitFor(async () => ends[0], { timeoutMs: 60_000 });
+  const third = await parts.replace('server');
+  expect(hasSpoken(third)).toBe(true);
+  expect(isAlive(third.pid)).toBe(true);
+});
+
+it('replaces no part that it does not have, and lists those it has', async () => {
+  for (const name of ['server', 'client']) await parts.untilReady(startShell(name, 'exec sleep 600'), async () => true);
+  await expect(parts.replace('sever')).rejects.toThrow('There is no part "sever". The parts are client, server.');
+});
+
 it('reports a command that does not exist', async () => {
   parts.start({
     name: 'missing',

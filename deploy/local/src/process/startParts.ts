@@ -66,6 +66,8 @@ export interface Parts {
    * Its log goes on in a file of its own. `env` is added to its variables, for good.
    */
   restart(name: string, env?: Record<string, string>): Promise<Part>;
+  /** Ends a part if it runs, and starts it as `restart` does. Throws a `StackError` that lists the parts if there is no such part. */
+  replace(name: string): Promise<Part>;
   /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
   startLike(part: string, other: { name: string; env: Record<string, string> }): Part;
   /** Removes a file when the parts have been stopped, even where the launcher is killed. */
@@ -103,6 +105,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
   }[] = [];
   const starts = new Map<string, { command: PartCommand; count: number }>();
   const readiness = new Map<string, { isReady: IsReady; timeoutMs: number }>();
+  const replaced = new WeakSet<Part>();
   const stopping = new AbortController();
   const endSignal = signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal;
 
@@ -127,7 +130,8 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     void exited.then(async (how) => {
       endedBy = how;
       if (pid !== undefined) reaper.tell({ type: 'forget', group: pid });
-      if (!stopping.signal.aborted) onUnexpectedEnd({ part, how, logTail: await readLogTail(logFile) });
+      if (!stopping.signal.aborted && !replaced.has(part))
+        onUnexpectedEnd({ part, how, logTail: await readLogTail(logFile) });
     });
     running.push({ part, layer, exited, stop: (hurry) => stopChild(child, { stopSignal, exited, hurry }) });
     return part;
@@ -155,6 +159,17 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     return part;
   }
 
+  async function replace(name: string): Promise<Part> {
+    const entry = running.findLast(({ part }) => part.name === name);
+    if (!entry || !readiness.has(name)) {
+      const names = [...readiness.keys()].sort().join(', ');
+      throw new StackError(`There is no part ${JSON.stringify(name.slice(0, 64))}. The parts are ${names}.`);
+    }
+    replaced.add(entry.part);
+    if (entry.part.endedBy() === undefined) await entry.stop();
+    return restart(name);
+  }
+
   function startLike(part: string, { name, env: otherEnv }: { name: string; env: Record<string, string> }): Part {
     const { command } = starts.get(part) ?? {};
     if (!command) throw new StackError(`There is no part ${part} that was started before.`);
@@ -176,6 +191,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     run: (what, step) => runToEnd(what, { ...step, env: { ...env, ...step.env }, signal: endSignal }),
     untilReady,
     restart,
+    replace,
     startLike,
     removeAtEnd: (file) => reaper.tell({ type: 'remove', file }),
     unlinkAtEnd: (link, file) => reaper.tell({ type: 'unlink', link, file }),
