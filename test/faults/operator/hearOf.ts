@@ -35,8 +35,9 @@ async function hearOf(context: CellContext, kind: string, trouble: Trouble): Pro
     status = await askStatus(context);
   }
   const namedMs = performance.now() - strickenAt;
+  const isNamed = names(status.text, service, words);
   context.check(
-    names(status.text, service, words),
+    isNamed,
     `${kind}: no status within ${namedMs.toFixed(0)} ms has "${words}" of ${service}, but:\n${status.text}`,
   );
   context.check(status.code === code, `${kind}: the exit code of status is ${status.code} in place of ${code}`);
@@ -48,7 +49,7 @@ async function hearOf(context: CellContext, kind: string, trouble: Trouble): Pro
   const wellMs = await untilWell(context, kind);
   const toSeconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
   context.notes.push(
-    `${kind}: "${service}: ${words}" after ${toSeconds(namedMs)}, exit code ${status.code}, ${alert}; well again after ${toSeconds(wellMs)}`,
+    `${kind}: ${isNamed ? `"${service}: ${words}"` : 'not named'} after ${toSeconds(namedMs)}, exit code ${status.code}, ${alert}; well again after ${toSeconds(wellMs)}`,
   );
 }
 
