@@ -31,15 +31,24 @@ const CENT_NANO_USD = 10_842_000n;
 
 let account: TestAccount;
 let payments: TestPayments;
+/** Paid in euros. */
 let region: TestRegion;
+/** Paid in dollars. */
+let dollarRegion: TestRegion;
 beforeAll(async () => {
   payments = await startPayments();
   await payments.order('POST', 'config', { invoiceDelayMs: 0 });
   account = await startAccount({ paymentProcessor: payments.settings });
   await payments.sendTo(account.url);
+  // A request whose connection was reset is sent again at once.
+  Object.assign(account.payments?.stripe ?? {}, {
+    getInitialNetworkRetryDelay: () => 0,
+    getMaxNetworkRetryDelay: () => 0,
+  });
   const observations = [{ period: monthOf(new Date(new Date().setUTCDate(0))), value: '1.0842' }];
   await importRates(account.db, { series: 'a test', sha256: 'a'.repeat(64), observations, isConfirmed: true, by: '' });
   region = new TestRegion(account, 'eu');
+  dollarRegion = new TestRegion(account, 'us');
 });
 afterAll(async () => {
   await account.stop();
@@ -422,6 +431,7 @@ function crashing(by: number): Parameters<typeof settleTopUp>[0] {
 
 interface World {
   payer: Payer;
+  region: TestRegion;
   tops: { id: string; url: string }[];
   disputes: string[];
 }
@@ -434,9 +444,9 @@ const ACTS: Record<string, (world: World, at: { id: string; url: string }, by: n
   settle: (_world, { id }, by) => settleTopUp(crashing(by), id),
   webhooks: (_world, { id }) => Promise.all([1, 2, 3].map(() => settleTopUp(toProcessor(), id))),
   refund: (_world, { id }, by) => start(id, by % 3 === 0 ? undefined : 1 + ((by * 97) % 1_000)),
-  spend: async ({ payer: { workspaceId } }, _top, by) => region.spend(workspaceId, BigInt(by) * 1_234_567_891n),
-  region: (_world, _top, by) =>
-    region.work((account_, report) =>
+  spend: async ({ payer: { workspaceId }, region: of }, _top, by) => of.spend(workspaceId, BigInt(by) * 1_234_567_891n),
+  region: ({ region: of }, _top, by) =>
+    of.work((account_, report) =>
       by % 4 === 0
         ? Promise.reject(new Error('crashed'))
         : recordTaken({ ...account_, db: crashingDb(account.db, by % 4 === 1 ? by : NEVER) }, report),
@@ -466,7 +476,7 @@ const ACTS: Record<string, (world: World, at: { id: string; url: string }, by: n
   },
   // A card that is declined once its holder is not there.
   payByAnother: (_world, { url }) => payments.pay(url, { card: TEST_CARDS.isDeclinedLater }),
-  automatic: ({ payer }, _top, by) => switchOn(payer, by),
+  automatic: (world, _top, by) => switchOn(world, by),
   look: ({ payer: { workspaceId } }) => account.balanceWatch.look(workspaceId),
   looks: ({ payer: { workspaceId } }) => Promise.all([1, 2, 3].map(() => account.balanceWatch.look(workspaceId))),
   settleAutomatic: async ({ payer }, _top, by) => {
@@ -477,12 +487,16 @@ const ACTS: Record<string, (world: World, at: { id: string; url: string }, by: n
 };
 
 /** Switches the automatic top-up on by one of the saved cards: it charges whenever the account layer has less than $100. */
-async function switchOn(payer: Payer, by: number): Promise<void> {
+async function switchOn({ payer, region: of }: World, by: number): Promise<void> {
   const cards = await listCards(toProcessor(), payer.organizationId);
   const card = cards[by % cards.length];
   if (!card) throw new Error('no card is saved');
   const terms = {
-    ...{ currency: 'eur' as const, thresholdNanoUsd: 100_000_000_000n, netCents: 500 + by * 37 },
+    ...{
+      currency: of === region ? ('eur' as const) : ('usd' as const),
+      thresholdNanoUsd: 100_000_000_000n,
+      netCents: 500 + by * 37,
+    },
     ...{ dayLimitCents: 5_000, monthLimitCents: 5_000 },
   };
   const confirmedText = toMandateText({ ...terms, card });
@@ -504,7 +518,7 @@ const listRefundsOf = (tops: { id: string }[]) =>
     SELECT refund_id AS refund, state, psp_refund_id AS psp FROM refund WHERE top_up_id = ANY(${tops.map(({ id }) => id)}) ORDER BY refund_id`);
 
 /** Lets everything that is under way come to its end, as jobs, polls and sweep do. */
-async function settleAll({ payer, tops, disputes }: World): Promise<void> {
+async function settleAll({ payer, region: of, tops, disputes }: World): Promise<void> {
   await payments.order('DELETE', 'faults');
   await endAutomaticTopUp(account.db, payer, BY);
   for (const { id } of tops)
@@ -514,12 +528,12 @@ async function settleAll({ payer, tops, disputes }: World): Promise<void> {
     await until('the end of a charge', async () => ENDS.has(await settleTopUp(toProcessor(), id)));
   tops.push(...automatic.filter(({ id }) => tops.every((top) => top.id !== id)).map(({ id }) => ({ id, url: '' })));
   for (let round = 0; round < 2; round += 1) {
-    await region.work();
+    await of.work();
     for (const id of disputes) await settleDispute(toProcessor(), id);
     for (const { refund } of await listRefundsOf(tops)) await continueRefund(toProcessor(), refund);
     for (const { psp } of await listRefundsOf(tops)) if (psp !== null) await settlePspRefund(toProcessor(), psp);
   }
-  await region.work();
+  await of.work();
 }
 
 const ENDS = new Set<string>(['invoiced', 'declined', 'expired']);
@@ -532,7 +546,7 @@ interface TopUpTruth {
 }
 
 /** Holds the books, the region and the processor against each other. */
-async function assertInvariants({ payer, tops, disputes }: World): Promise<void> {
+async function assertInvariants({ payer, region: of, tops, disputes }: World): Promise<void> {
   const stripe = account.payments?.stripe as Stripe;
   let granted = 0n;
   let isHeld = false;
@@ -564,7 +578,7 @@ async function assertInvariants({ payer, tops, disputes }: World): Promise<void>
     granted += (net - reversed) * (nano / net);
   }
   let credited = 0n;
-  for (const credit of region.credits.values()) if (credit.workspaceId === payer.workspaceId) credited += credit.amount;
+  for (const credit of of.credits.values()) if (credit.workspaceId === payer.workspaceId) credited += credit.amount;
   expect([credited, await readCredited(payer.workspaceId)]).toEqual([granted, granted]);
   const open = await account.db.accountHold.count({ where: { organizationId: payer.organizationId, endedAt: null } });
   expect(open > 0).toBe(isHeld);
@@ -574,12 +588,19 @@ async function assertInvariants({ payer, tops, disputes }: World): Promise<void>
 it('ends with the credit of what was paid and neither refunded nor lost, whatever happens in whatever order', async () => {
   const { differences: known } = await compareWithProcessor(toProcessor(), { graceSeconds: 0 });
   const step = fc.record({ act: fc.constantFrom(...Object.keys(ACTS)), top: fc.nat(3), by: fc.nat(30) });
+  const drawn = fc.record({
+    inRegion: fc.constantFrom('us' as const, 'eu' as const),
+    // Lost webhooks leave the order to the acts alone, so a seed gives the same run again.
+    isWebhookLost: fc.boolean(),
+    steps: fc.array(step, { minLength: 4, maxLength: 30 }),
+  });
   const ended = new Map<string, number>();
   const note = (what: string) => ended.set(what, (ended.get(what) ?? 0) + 1);
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
-      const payer = await aPayer();
-      const world: World = { payer, tops: [], disputes: [] };
+    fc.asyncProperty(drawn, async ({ inRegion, isWebhookLost, steps }) => {
+      if (isWebhookLost) await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+      const payer = await aPayer(inRegion);
+      const world: World = { payer, region: inRegion === 'eu' ? region : dollarRegion, tops: [], disputes: [] };
       for (const netCents of [2_500, 1_001]) world.tops.push(await open(payer, netCents));
       await payments.pay(world.tops[0]?.url ?? '');
       await settleTopUp(toProcessor(), world.tops[0]?.id ?? '');
