@@ -8,8 +8,10 @@ import type { Payments } from './paymentProcessor.ts';
 const LOOK_BACK_S = 3 * 86_400;
 /** A younger movement may be on its way to our books. */
 const GRACE_SECONDS = 3_600;
-/** Movements of one transaction. */
+/** Movements of one answer of the processor. */
 const PAGE = 100;
+/** Movements of one transaction. A transaction has five seconds, and a movement up to five statements. */
+const KEPT_AT_ONCE = 20;
 const MOST_DIFFERENCES = 500;
 
 /** These have no cause in our books, but are booked from the movement. */
@@ -51,7 +53,7 @@ export async function compareWithProcessor(
   };
   for await (const movement of payments.stripe.balanceTransactions.list({ ...since, limit: PAGE })) {
     page.push(movement);
-    if (page.length === PAGE) await keepPage();
+    if (page.length === KEPT_AT_ONCE) await keepPage();
   }
   await keepPage();
   await db.execute(sql`UPDATE psp_comparison SET compared_at = now()`);
