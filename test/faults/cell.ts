@@ -16,6 +16,8 @@ interface CellFacts {
   notOnCluster?: string;
   /** Whether objects lie on an S3 server: beside `serviceSettings`, as that stack is its own too. */
   s3?: boolean;
+  /** The region of its stack, where it is not `us`: beside `serviceSettings`, as that stack is its own too. */
+  region?: FaultStackOptions['region'];
   /** How many processes each service has, where it is not one: beside `serviceSettings`, as that stack is its own too. */
   replicas?: number;
   /** Whether it begins on the code of the release before, and so runs only where that is named. */

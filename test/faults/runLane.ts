@@ -109,6 +109,7 @@ export class Lane {
   async #stackFor({
     eventLog,
     serviceSettings,
+    region = 'us',
     replicas = 1,
     s3 = false,
     startsOnRelease = false,
@@ -118,6 +119,7 @@ export class Lane {
     const { signal, cluster, releaseRoot } = this.#options;
     this.#stack ??= await startFaultStack({
       eventLog,
+      region,
       replicas,
       cluster,
       s3,

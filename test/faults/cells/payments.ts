@@ -8,11 +8,20 @@ import type { CellContext } from '../cellContext.ts';
 import type { CallRecord } from '../load/callRecord.ts';
 import type { LoadKey } from '../load/startLoad.ts';
 import { closePayments } from '../payments/closePayments.ts';
+import { DrawnActs } from '../payments/drawnActs.ts';
 import { type OpenPage, type Payer, PaymentDesk } from '../payments/paymentDesk.ts';
 import { sweepPayments } from '../payments/sweepPayments.ts';
 
 /** The account layer has its own Postgres database, and Redis is not part of a payment. */
 const NOT_ON_CLUSTER = 'no payment passes through Redis';
+
+const DRAWN = {
+  breaks:
+    'webhooks are lost, doubled, late and shuffled, every seventh answer of the processor is lost, and the control plane is killed three times, while 40 customers pay, are declined, leave pages, and have payments refunded and disputed, in drawn orders',
+  holds: 'each payment is credited once, and each refund and dispute takes its share back once',
+  eventLog: 'embedded',
+  notOnCluster: NOT_ON_CLUSTER,
+} as const;
 
 export const payments: CellTable = {
   'payments-webhooks-lost': {
@@ -89,9 +98,14 @@ export const payments: CellTable = {
     notOnCluster: NOT_ON_CLUSTER,
     run: payForRefusedKeys,
   },
+  'payments-drawn-acts': { ...DRAWN, run: drawActs },
+  // In euros: by the imported rate of the month.
+  'payments-euros': { ...DRAWN, serviceSettings: {}, region: 'eu', run: drawActs },
 };
 
 const AWAY_MS = 8_000;
+const DRAWN_PAYERS = 40;
+const DRAWN_KILLS = 3;
 const CREDITED_WITHIN_MS = 120_000;
 /** Every second request fails, also those of jobs. So all three attempts of a call fail now and then. */
 const ASKED_AGAIN = 5;
@@ -228,6 +242,34 @@ async function killAtSettle(context: CellContext): Promise<void> {
   context.notes.push(
     `killed ${KILLS} times; the sweep found ${bySweep} of ${desk.paid.size} payments not credited yet`,
   );
+  await closePayments(context, desk);
+}
+
+async function drawActs(context: CellContext): Promise<void> {
+  const { parts, payments: processor } = context.stack;
+  const desk = await PaymentDesk.open(context, { payers: DRAWN_PAYERS });
+  const acts = new DrawnActs(context, desk);
+  const pauses = Array.from({ length: DRAWN_KILLS }, () => context.random.between(1_000, 8_000));
+  await processor.failWebhooks([
+    { fault: 'lose', everyNth: 4 },
+    { fault: 'double', everyNth: 3 },
+    { fault: 'late', everyNth: 5 },
+    { fault: 'shuffle', everyNth: 2 },
+  ]);
+  await processor.failApi({ fault: 'reset_after', everyNth: 7 });
+  const kill = async (): Promise<void> => {
+    for (const pauseMs of pauses) {
+      await pause(pauseMs);
+      await parts.kill('control-plane');
+      await parts.restart('control-plane');
+    }
+  };
+  await Promise.all([acts.perform(), kill()]);
+  context.notes.push(acts.describe());
+  context.check(desk.paid.size >= DRAWN_PAYERS, `only ${desk.paid.size} payments were made`);
+  await processor.mend();
+  // The second sweep copies the documents of what the first one found.
+  for (let sweep = 0; sweep < 2; sweep += 1) await sweepPayments(context);
   await closePayments(context, desk);
 }
 

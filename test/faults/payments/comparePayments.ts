@@ -2,7 +2,10 @@ import type pg from 'pg';
 import type { ProcessorLog } from '../stack/paymentsSimulator.ts';
 import type { FaultStack } from '../stack/startFaultStack.ts';
 
+/** Nano-dollars of a dollar's cent. */
 const NANO_PER_CENT = 10_000_000n;
+/** Nano-dollars of a euro's cent, for each 1e-4 of the rate. */
+const NANO_PER_CENT_AND_RATE = 1_000n;
 
 /** The payments of a stack, by all of its books. */
 export interface PaymentFindings {
@@ -25,7 +28,7 @@ interface TopUpRow {
 
 /**
  * Holds the processor's own objects against the books of the account layer and those of the region. Each payment has one credit
- * and one invoice. Σ paid − Σ refunded − Σ lost is the credit of each workspace. Reads dollars alone.
+ * and one invoice. Σ paid − Σ refunded − Σ lost is the credit of each workspace, of euros by the imported rate of the invoice's month.
  */
 export async function comparePayments({
   payments,
@@ -38,7 +41,7 @@ export async function comparePayments({
   const check = (isRight: boolean, what: string): void => void (isRight || problems.push(what));
 
   const byId = new Map(topUps.map((topUp) => [topUp.topUpId, topUp]));
-  const { byTopUp, invoices } = toCredit(log, topUps);
+  const { byTopUp, invoices } = toCredit(log, topUps, await readRates(account));
   for (const topUp of topUps) {
     const isPaid = byTopUp.has(topUp.topUpId);
     check(
@@ -78,23 +81,29 @@ export async function comparePayments({
   return { payments: byTopUp.size, documents: issued.length, paidNanoUsd, problems };
 }
 
-/** Returns the credit that each paid top-up is to have, by the processor alone. */
-function toCredit(log: ProcessorLog, topUps: readonly TopUpRow[]) {
+/** Returns the credit that each paid top-up is to have, by the processor and the rates of months alone. */
+function toCredit(log: ProcessorLog, topUps: readonly TopUpRow[], rates: ReadonlyMap<string, bigint>) {
   const invoices = log.invoices.filter(({ status }) => status === 'paid');
   const topUpOf = new Map(invoices.map(({ id, metadata }) => [id, metadata?.top_up_id ?? id]));
-  const byTopUp = new Map(
-    invoices.map(({ id, subtotal }) => [topUpOf.get(id) ?? id, BigInt(subtotal) * NANO_PER_CENT]),
+  const unitOf = new Map(
+    invoices.map(({ id, created, currency }) => {
+      const month = new Date(created * 1_000).toISOString().slice(0, 7);
+      const inEuros = (rates.get(month) ?? 0n) * NANO_PER_CENT_AND_RATE;
+      return [topUpOf.get(id) ?? id, currency === 'eur' ? inEuros : NANO_PER_CENT];
+    }),
   );
-  const take = (topUpId: string, cents: number): void =>
-    void byTopUp.set(topUpId, (byTopUp.get(topUpId) ?? 0n) - BigInt(cents) * NANO_PER_CENT);
+  const byTopUp = new Map([...unitOf.keys()].map((topUpId) => [topUpId, 0n]));
+  const give = (topUpId: string, cents: number): void =>
+    void byTopUp.set(topUpId, (byTopUp.get(topUpId) ?? 0n) + BigInt(cents) * (unitOf.get(topUpId) ?? 0n));
+  for (const { id, subtotal } of invoices) give(topUpOf.get(id) ?? id, subtotal);
   for (const { status, invoice, subtotal } of log.credit_notes)
-    if (status === 'issued') take(topUpOf.get(idOf(invoice)) ?? '', subtotal);
+    if (status === 'issued') give(topUpOf.get(idOf(invoice)) ?? '', -subtotal);
   const byCharge = new Map(topUps.map(({ chargeId, topUpId }) => [chargeId, topUpId]));
   for (const { status, charge } of log.disputes) {
     // The cells dispute whole charges alone.
     const topUpId = byCharge.get(idOf(charge));
     const invoice = invoices.find(({ id }) => topUpOf.get(id) === topUpId);
-    if (status !== 'won' && topUpId !== undefined && invoice) take(topUpId, invoice.subtotal);
+    if (status !== 'won' && topUpId !== undefined && invoice) give(topUpId, -invoice.subtotal);
   }
   return { byTopUp, invoices };
 }
@@ -114,6 +123,12 @@ async function readTopUps(account: pg.Pool, ledger: pg.Pool): Promise<TopUpRow[]
     chargeId: row.charge_id,
     credits: counts.get(row.top_up_id) ?? 0,
   }));
+}
+
+/** Reads the imported rate of each month, in units of 1e-4. */
+async function readRates(account: pg.Pool): Promise<Map<string, bigint>> {
+  const { rows } = await account.query('SELECT month, rate_e4 FROM rate_month');
+  return new Map(rows.map((row) => [row.month, BigInt(row.rate_e4)]));
 }
 
 /** Reads the credit of wallets in the books of the account layer, spend left out. */

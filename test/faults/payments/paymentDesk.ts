@@ -35,12 +35,13 @@ export class PaymentDesk {
 
   static async open(context: CellContext, { payers }: { payers: number }): Promise<PaymentDesk> {
     const desk = new PaymentDesk(context);
-    const { description } = context.stack;
+    const { description, region } = context.stack;
     while (desk.payers.length < payers) {
       const user = await AccountUser.signIn(description);
-      await user.makeWorkspace('us');
+      await user.makeWorkspace(region);
       const count = Math.min(WORKSPACES_OF_A_USER, payers - desk.payers.length);
-      for (let made = 0; made < count; made += 1) desk.payers.push({ user, workspace: await user.makeWorkspace('us') });
+      for (let made = 0; made < count; made += 1)
+        desk.payers.push({ user, workspace: await user.makeWorkspace(region) });
     }
     return desk;
   }

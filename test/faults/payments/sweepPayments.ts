@@ -1,10 +1,10 @@
 import type { CellContext } from '../cellContext.ts';
 
-/** The nightly looks at the tables. */
-const SWEEPS = ['top_up_sweep', 'reversal_sweep', 'document_sweep'];
+/** The looks that come by a schedule: at the tables, and at the disputes of the processor. */
+const SWEEPS = ['top_up_sweep', 'reversal_sweep', 'dispute_poll', 'document_sweep'];
 const SWEPT_WITHIN_MS = 60_000;
 
-/** Runs the nightly sweeps now, as their schedule does, and waits for their end. */
+/** Runs the sweeps now, as their schedule does, and waits for their end. */
 export async function sweepPayments(context: CellContext): Promise<void> {
   const { account } = context.stack;
   const { rows } = await account.query('INSERT INTO pgboss.job (name) SELECT unnest($1::TEXT[]) RETURNING id', [

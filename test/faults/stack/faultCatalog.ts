@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { MediaModels } from './mediaModels.ts';
 
 /** The models of a fault stack. Prices with fractions of a nano-dollar, so that rounding shows. */
@@ -28,8 +29,8 @@ const MEDIA_LINES: Record<keyof typeof MEDIA_MODELS, string> = {
     capabilities: { max_minutes: 10 }`,
 };
 
-/** A catalog file whose text prices follow from `turn`: another turn is another version. */
-export function toCatalogText(turn = 0): string {
+/** A catalog file of a region whose text prices follow from `turn`: another turn is another version. */
+export function toCatalogText(turn = 0, region: Region = 'us'): string {
   const entries = MODELS.map((id, index) => {
     const factor = (index + 1) * (turn + 1);
     return `  - id: ${id}
@@ -40,7 +41,7 @@ export function toCatalogText(turn = 0): string {
     context_length: 8192
     max_output_length: 4096
     pricing: { prompt: "${price(155 * factor)}", completion: "${price(2_055 * factor)}", input_cache_read: "${price(25 * factor)}", request: "0", image: "0", web_search: "0", internal_reasoning: "0" }
-    clearance: [us]
+    clearance: [${region}]
     supported_features: [tools]
     supported_parameters: [max_tokens, temperature, stream]
     supported_sampling_parameters: [temperature, max_tokens]
@@ -49,11 +50,12 @@ export function toCatalogText(turn = 0): string {
     created: 2026-01-01
 `;
   });
-  return `region: us\nmodels:\n${[...entries, ...MEDIA_ENTRIES].join('\n')}`;
+  return `region: ${region}\nmodels:\n${[...entries, ...toMediaEntries(region)].join('\n')}`;
 }
 
-const MEDIA_ENTRIES = Object.entries(MEDIA_MODELS).map(
-  ([kind, { id, unit, unitPrice }]) => `  - id: ${id}
+const toMediaEntries = (region: Region): string[] =>
+  Object.entries(MEDIA_MODELS).map(
+    ([kind, { id, unit, unitPrice }]) => `  - id: ${id}
     name: ${id}
     hugging_face_id: faults/${id}
 ${MEDIA_LINES[kind as keyof typeof MEDIA_MODELS]}
@@ -62,7 +64,7 @@ ${MEDIA_LINES[kind as keyof typeof MEDIA_MODELS]}
     max_output_length: 1
     billing_unit: ${unit}
     unit_price: "${unitPrice}"
-    clearance: [us]
+    clearance: [${region}]
     supported_parameters: []
     supported_sampling_parameters: []
     cache_capable: false
@@ -70,7 +72,7 @@ ${MEDIA_LINES[kind as keyof typeof MEDIA_MODELS]}
     template_tokens_per_request: 0
     created: 2026-01-01
 `,
-);
+  );
 
 /** An integer count of 1e-10 USD as the catalog writes it. */
 function price(count: number): string {

@@ -6,7 +6,15 @@ const TIMEOUT_MS = 10_000;
 const currency = z.string();
 const logSchema = z.object({
   events: z.array(z.object({ id: z.string(), type: z.string() })),
-  charges: z.array(z.object({ id: z.string(), status: z.string(), currency, amount: z.number() })),
+  charges: z.array(
+    z.object({
+      id: z.string(),
+      status: z.string(),
+      currency,
+      amount: z.number(),
+      metadata: z.record(z.string(), z.string()),
+    }),
+  ),
   refunds: z.array(z.object({ status: z.string(), currency, amount: z.number() })),
   disputes: z.array(
     z.object({ status: z.string(), charge: z.union([z.string(), z.object({ id: z.string() })]), amount: z.number() }),
@@ -16,6 +24,9 @@ const logSchema = z.object({
       id: z.string(),
       status: z.string().nullable(),
       number: z.string().nullable(),
+      /** Seconds of the Unix time. */
+      created: z.number(),
+      currency,
       subtotal: z.number(),
       total: z.number(),
       metadata: z.record(z.string(), z.string()).nullable(),
@@ -40,6 +51,12 @@ interface ApiFault {
   everyNth?: number;
 }
 
+interface WebhookFault {
+  fault: 'lose' | 'double' | 'late' | 'shuffle' | 'reset_after';
+  /** Strikes one of so many events; each where it is not given. */
+  everyNth?: number;
+}
+
 /** The payment processor of a stack, by the admin port of its simulator. */
 export class PaymentsSimulator {
   readonly #adminUrl: string;
@@ -54,8 +71,14 @@ export class PaymentsSimulator {
   }
 
   /** Delivers no event from now on. */
-  async loseWebhooks(): Promise<void> {
-    await this.#ask('POST', 'faults/webhooks', [{ fault: 'lose' }]);
+  loseWebhooks(): Promise<void> {
+    return this.failWebhooks([{ fault: 'lose' }]);
+  }
+
+  /** Adds faults to the delivery of events. */
+  async failWebhooks(faults: readonly WebhookFault[]): Promise<void> {
+    const rules = faults.map(({ fault, everyNth = 1 }) => ({ fault, match: { everyNth } }));
+    await this.#ask('POST', 'faults/webhooks', rules);
   }
 
   /** Removes all faults. */
@@ -71,6 +94,10 @@ export class PaymentsSimulator {
   /** Opens a dispute of a whole charge. Returns its id. */
   async dispute(charge: string): Promise<string> {
     return z.object({ id: z.string() }).parse(await this.#ask('POST', 'disputes', { charge })).id;
+  }
+
+  async win(disputeId: string): Promise<void> {
+    await this.#ask('POST', `disputes/${disputeId}/win`);
   }
 
   async lose(disputeId: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import type { InternalService } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { StackDescription } from '@turnpike/local-stack/stackFile';
@@ -60,6 +61,7 @@ export interface FaultStackOptions {
   eventLog: 'kafka' | 'embedded';
   /** On top of what every fault stack has. */
   serviceSettings?: NonNullable<StackOptions['serviceSettings']>;
+  region: Region;
   /** Processes of each service. */
   replicas: number;
   /** Whether the router counts on a Redis Cluster, in place of the stack's own Redis. */
@@ -73,6 +75,7 @@ export interface FaultStackOptions {
 
 /** A whole region with a proxy on every link, whose parts can be killed, frozen and started again. */
 export interface FaultStack extends BookedStack {
+  region: Region;
   /** All addresses. */
   description: StackDescription;
   /** The payment processor of the account layer. */
@@ -120,11 +123,12 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
   };
   try {
     const catalogFile = join(stateDir, 'catalog.yaml');
-    await writeFile(catalogFile, toCatalogText());
-    const { eventLog, serviceSettings = {}, replicas, s3, root = repositoryRoot, signal } = options;
+    const { eventLog, region, serviceSettings = {}, replicas, s3, root = repositoryRoot, signal } = options;
+    await writeFile(catalogFile, toCatalogText(0, region));
     await symlink(root, join(stateDir, CODE));
-    const running = await startStackSomewhere({
+    const running = await startStackSomewhere<Region>({
       stateDir,
+      regions: [region],
       kafka: eventLog === 'kafka',
       s3,
       catalogFile,
@@ -148,9 +152,10 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
 const toRedis = ({ masters }: TestRedisCluster) => ({ REDIS_URL: masters.map(({ url }) => url).join(',') });
 
 async function describe(
-  running: RunningStack,
+  running: RunningStack<Region>,
   {
     eventLog,
+    region,
     s3,
     replicas,
     cluster,
@@ -166,21 +171,21 @@ async function describe(
     removeAll: () => Promise<void>;
   },
 ): Promise<FaultStack> {
-  const { us } = running.stack.regions;
-  const secretsText = await readFile(us.secrets_file, 'utf8');
+  const home = running.stack.regions[region];
+  const secretsText = await readFile(home.secrets_file, 'utf8');
   const secrets = z.object({ internalKeys: z.object({ operator: z.string() }) }).parse(JSON.parse(secretsText));
   const poolOf = (database: string): pg.Pool => {
-    const connectionString = us.postgres_url.replace(/\/postgres$/, `/${database}`);
+    const connectionString = home.postgres_url.replace(/\/postgres$/, `/${database}`);
     const pool = new pg.Pool({ connectionString, max: 4, query_timeout: QUERY_TIMEOUT_MS });
     return pool.on('error', () => undefined); // Postgres is killed on purpose
   };
   const [ledger, catalog, media] = [poolOf('ledger'), poolOf('catalog'), poolOf('media')];
   const account = poolOf('account');
-  let redisUrl = us.redis_url;
+  let redisUrl = home.redis_url;
   let redis = cluster ? openCluster(cluster) : openRedis(redisUrl);
   const parts = new PartControl(running, cluster && new ClusterPart(cluster));
-  const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
-  const mediaBackends = us.media_backends.map((backend) => new MediaBackend(backend));
+  const simulators = home.simulator_admin_urls.map((url) => new Simulator(url));
+  const mediaBackends = home.media_backends.map((backend) => new MediaBackend(backend));
   const payments = new PaymentsSimulator(running.stack.account.payments_admin_url);
   const mend = async () => {
     await parts.mend();
@@ -190,7 +195,8 @@ async function describe(
   await mend();
   const others: (() => Promise<void>)[] = [];
   return {
-    baseUrl: replicas === 1 ? us.base_url : `http://127.0.0.1:${await links.openClients(running.edges)}/v1`,
+    region,
+    baseUrl: replicas === 1 ? home.base_url : `http://127.0.0.1:${await links.openClients(running.edges)}/v1`,
     models: MODELS,
     mediaModels: MEDIA_MODELS,
     leaseMs: LEASE_MS,
@@ -201,17 +207,17 @@ async function describe(
     stateDir,
     stackFile: join(stateDir, 'stack.json'),
     dataDir: join(stateDir, `data-${eventLog}${s3 ? '-s3' : ''}`),
-    kafkaBrokers: us.kafka_brokers,
+    kafkaBrokers: home.kafka_brokers,
     catalogFile,
     parts,
     links,
     simulators,
     mediaBackends,
-    operator: createOperator(us.services, secrets.internalKeys.operator),
+    operator: createOperator(home.services, secrets.internalKeys.operator),
     ledger,
     catalog,
     media,
-    postgresUrl: us.postgres_url,
+    postgresUrl: home.postgres_url,
     get redis() {
       return redis;
     },
@@ -223,7 +229,7 @@ async function describe(
       redisUrl = url;
       redis = openRedis(url);
     },
-    internalUrlOf: (service) => us.services[service].internal_url,
+    internalUrlOf: (service) => home.services[service].internal_url,
     codeRoot: () => readlink(join(stateDir, CODE)),
     async runFrom(root) {
       await symlink(root, join(stateDir, `${CODE}.next`));
@@ -231,7 +237,7 @@ async function describe(
     },
     migrate: () => running.migrate(),
     async untilReady() {
-      const urls = Object.values(us.services).map((service) => `${service.internal_url}/ready`);
+      const urls = Object.values(home.services).map((service) => `${service.internal_url}/ready`);
       const areReady = async () => (await Promise.all(urls.map(isReady))).every(Boolean) || undefined;
       if (!(await waitFor(areReady, { timeoutMs: READY_WITHIN_MS }))) throw new Error('a service is not ready');
     },
