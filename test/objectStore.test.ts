@@ -242,8 +242,9 @@ describeWithS3('a real S3 server', () => {
     it('is asked over no more connections than are allowed', async () => {
       // The other stores use their link whenever they like.
       const ownLink = await openFaultProxy(s3.port);
-      // A request that is given up frees its place while the server still has its connection.
-      const few = await openAt(ownLink.port, { connections: 2, timeoutMs: 60_000, idleTimeoutMs: 60_000 });
+      // A request that is given up frees its place while the server still has its connection. One that waits for its turn has a third of
+      // the time, so it is long.
+      const few = await openAt(ownLink.port, { connections: 2, timeoutMs: 900_000, idleTimeoutMs: 900_000 });
       await ownLink.become({ delayMs: 10 });
       let most = 0;
       const watch = setInterval(() => {
