@@ -166,6 +166,14 @@ it('gives the service’s role its rights anew at each run', async () => {
   );
 });
 
+it('says that a database refuses the connection, and why', async () => {
+  const databaseUrl = new URL(await postgres.createDatabase());
+  databaseUrl.username = 'nobody';
+  await expect(migrate({ databaseUrl: databaseUrl.href, folder: await aFolder(twoSteps) })).rejects.toThrow(
+    `the database at ${databaseUrl.host}${databaseUrl.pathname} refuses the connection: role "nobody" does not exist`,
+  );
+});
+
 it('says where no database answers, without the password', async () => {
   const silent = createServer((socket) => socket.resume());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

@@ -119,7 +119,8 @@ async function connect(databaseUrl: string): Promise<pg.Client> {
     return client;
   } catch (error) {
     await client.end().catch(() => {});
-    throw new Error(`the database at ${placeOf(databaseUrl)} does not answer: ${messageOf(error)}`, { cause: error });
+    const verdict = error instanceof pg.DatabaseError ? 'refuses the connection' : 'does not answer';
+    throw new Error(`the database at ${placeOf(databaseUrl)} ${verdict}: ${messageOf(error)}`, { cause: error });
   }
 }
 

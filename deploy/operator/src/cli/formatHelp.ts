@@ -13,7 +13,7 @@ function formatAll(commands: Command[], heading: (text: string) => string): stri
     formatTable(commands.map((command) => [toSynopsis(command, { isShort: true }), command.summary])),
     '',
     '"turnpike" stands for "npm run -s turnpike --", here and in what the commands say.',
-    'Every command takes --json, --stack PORT, --region NAME and --help.',
+    'Every command takes --json, --stack PORT, --region NAME and --help. "turnpike --version" says which release this is.',
     'The stack is the one that --stack names, else PORT_BASE, else the one that these variables name, else the only one',
     'that runs here; every change says which one it was made on:',
     '  TURNPIKE_AUTH_INTERNAL_URL, TURNPIKE_CATALOG_INTERNAL_URL, TURNPIKE_ROUTER_INTERNAL_URL,',

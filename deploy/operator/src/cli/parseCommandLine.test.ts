@@ -113,6 +113,10 @@ it.each([
   expect(() => parse(line)).not.toThrow('\n');
 });
 
+it('says its version', () => {
+  expect(parseCommandLine(['--version'], COMMANDS)).toEqual({ kind: 'version' });
+});
+
 it('shows the help of one command, of a group, or of all, whatever else stands there', () => {
   const helpOf = (line: string) => {
     const parsed = parse(line);

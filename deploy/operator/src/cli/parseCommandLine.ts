@@ -4,6 +4,7 @@ import { UsageError } from './operatorError.ts';
 export type CommandLine =
   /** Show how commands are used: one, a group such as `keys`, or all. */
   | { kind: 'help'; commands: Command[] }
+  | { kind: 'version' }
   | {
       kind: 'run';
       command: Command;
@@ -15,6 +16,7 @@ export type CommandLine =
 
 /** Reads a command line. Throws a `UsageError` for whatever is not one. */
 export function parseCommandLine(args: string[], commands: Command[]): CommandLine {
+  if (args[0] === '--version') return { kind: 'version' };
   const wantsHelp = args.includes('--help') || args.includes('-h') || args[0] === 'help';
   const said = args[0] === 'help' ? args.slice(1) : args;
   const firstOption = said.findIndex((arg) => arg.startsWith('-'));

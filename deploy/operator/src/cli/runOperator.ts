@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
+import packageFile from '../../package.json' with { type: 'json' };
 import { fitTerminal } from '../report/fitTerminal.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { callEdge } from '../stack/callEdge.ts';
@@ -44,6 +45,10 @@ export async function runOperator(operatorProcess: OperatorProcess): Promise<num
     const line = parseCommandLine(args, COMMANDS);
     if (line.kind === 'help') {
       stdout.write(`${formatHelp(line.commands, heading)}\n`);
+      return DONE;
+    }
+    if (line.kind === 'version') {
+      stdout.write(`turnpike ${packageFile.version}\n`);
       return DONE;
     }
     const { output, code } = await run(line, operatorProcess, heading);
