@@ -650,3 +650,33 @@ it('makes one credit note where answers are lost and the processor has forgotten
   const { notes, refunds } = await readReversals(topUpId);
   expect([notes.length, refunds.length]).toEqual([1, 1]);
 });
+
+// The last test, because the clock of the processor stays ahead.
+it('reads every movement after a comparison that ended half way, however old the others are', async () => {
+  await compareWithProcessor(toProcessor());
+  const payOut = async (times: number): Promise<string[]> => {
+    const sources: string[] = [];
+    for (let time = 0; time < times; time += 1)
+      sources.push(
+        (await payments.order<{ source: string }>('POST', 'payouts', { currency: 'eur', amount: 1 })).source,
+      );
+    return sources;
+  };
+  const older = await payOut(5);
+  await payments.order('POST', 'advance', { ms: 10 * 86_400_000 });
+  const newer = await payOut(25);
+  const readKept = async (sources: string[]) =>
+    (await account.db.query(sql`SELECT 1 FROM psp_movement WHERE source = ANY(${sources})`)).length;
+  let transactions = 0;
+  const db = new Proxy(account.db, {
+    get(target, name) {
+      if (name !== '$transaction') return Reflect.get(target, name);
+      transactions += 1;
+      return transactions === 1 ? target.$transaction.bind(target) : () => Promise.reject(new Error('crashed'));
+    },
+  });
+  await expect(compareWithProcessor({ ...toProcessor(), db })).rejects.toThrow('crashed');
+  expect([await readKept(newer), await readKept(older)]).toEqual([20, 0]);
+  await compareWithProcessor(toProcessor());
+  expect([await readKept(newer), await readKept(older)]).toEqual([25, 5]);
+});

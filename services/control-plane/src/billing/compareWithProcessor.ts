@@ -33,29 +33,30 @@ export interface Difference {
 }
 
 /**
- * Reads the movements of our balance at the processor since the last comparison, or all of them the first time. Books fees and payouts
- * once. Returns the objects whose movements differ from our books, in either direction.
+ * Reads the movements of our balance at the processor since the last comparison that came to its end, or all of them the first time. Books
+ * fees and payouts once. Returns the objects whose movements differ from our books, in either direction.
  */
 export async function compareWithProcessor(
   { db, payments }: { db: Db; payments: Payments },
   { graceSeconds = GRACE_SECONDS }: { graceSeconds?: number | undefined } = {},
 ) {
   const [last] = await db.query(sql<{ second: number | null }>`
-    SELECT floor(extract(epoch FROM max(moved_at)))::FLOAT AS second FROM psp_movement`);
+    SELECT floor(extract(epoch FROM compared_at))::FLOAT AS second FROM psp_comparison`);
+  // The processor lists the newest first, so a comparison that ended half way has kept none of the older ones.
   const since = last && last.second !== null ? { created: { gte: last.second - LOOK_BACK_S } } : {};
-  let page: Stripe.BalanceTransaction[] = [];
-  const keepPage = async () => {
-    const movements = page;
-    page = [];
+  let read: Stripe.BalanceTransaction[] = [];
+  const keepRead = async () => {
+    const movements = read;
+    read = [];
     await db.$transaction(async (tx) => {
       for (const movement of movements) await keep(tx, movement);
     });
   };
   for await (const movement of payments.stripe.balanceTransactions.list({ ...since, limit: PAGE })) {
-    page.push(movement);
-    if (page.length === KEPT_AT_ONCE) await keepPage();
+    read.push(movement);
+    if (read.length === KEPT_AT_ONCE) await keepRead();
   }
-  await keepPage();
+  await keepRead();
   await db.execute(sql`UPDATE psp_comparison SET compared_at = now()`);
   return { differences: await listDifferences(db, graceSeconds), balances: await readBalances(db) };
 }
