@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import pg from 'pg';
 import { daysAroundNow } from '../support/daysAroundNow.ts';
 import { makeAccount } from '../support/makeAccount.ts';
 import { stack } from './stack.ts';
@@ -20,7 +21,7 @@ interface Job {
 
 /** The state of a backend, by its admin port. */
 interface BackendState {
-  jobs: unknown[];
+  jobs: { id: string }[];
 }
 
 it('has answers that it gave as they ran for retries of their calls, charged once, though the process was killed then', async () => {
@@ -104,19 +105,24 @@ it('ends and charges every job once, though the process that works on them is ki
   });
 });
 
-// A clip whose beginning was not noted is nobody's. Looks a minute apart remove it when it has been so for two minutes.
 it(
   'leaves nothing of them at the backends',
   async () => {
-    const backends = stack.running.stack.regions.us.media_backends.filter(({ model }) => model === CLIP.model);
-    await until(
-      'the backends to have nothing of it',
-      async () => {
-        const states = backends.map(async ({ admin_url: url }) => (await fetch(`${url}/admin/state`)).json());
-        return (await Promise.all(states)).every((state) => (state as BackendState).jobs.length === 0);
-      },
-      REMOVED_MS,
-    );
+    const { media_backends: all, postgres_url: url } = stack.running.stack.regions.us;
+    const backends = all.filter(({ model }) => model === CLIP.model);
+    const listClips = async (): Promise<string[]> => {
+      const states = backends.map(async ({ admin_url: admin }) => (await fetch(`${admin}/admin/state`)).json());
+      return (await Promise.all(states)).flatMap((state) => (state as BackendState).jobs.map(({ id }) => id));
+    };
+    const table = new pg.Client({ connectionString: Object.assign(new URL(url), { pathname: '/media' }).href });
+    await table.connect();
+    await until('the backends to have nothing that a row names', async () => {
+      const { rowCount } = await table.query('SELECT 1 FROM job WHERE backend_id = ANY($1)', [await listClips()]);
+      return rowCount === 0;
+    });
+    await table.end();
+    // A clip whose beginning was not noted has no row. Looks a minute apart remove it after two minutes.
+    await until('the backends to have nothing at all', async () => (await listClips()).length === 0, REMOVED_MS);
   },
   2 * REMOVED_MS,
 );

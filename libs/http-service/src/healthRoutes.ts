@@ -3,7 +3,7 @@ import type { Route } from './createHttpApp.ts';
 import { isEnding } from './drain.ts';
 import { openGuard } from './guard.ts';
 
-/** Longest wait for one check. What hangs is named before whoever asks gives up. */
+/** Longest wait for one check, shorter than the wait of those who ask, so that they hear what hangs. */
 const CHECK_TIMEOUT_MS = 3_000;
 
 /** True where it is there; why it is not, in words for operators, or just false. */

@@ -83,6 +83,15 @@ const NO_OBJECTS = {
   alert: 'MediaStoreAway',
 } as const;
 
+/** The log of what an engine served ends with its process, so it is read first. */
+const killEngine: Fault = {
+  ...kill('engines-1'),
+  async strike(context) {
+    await context.stack.simulators[0]?.prepareKill();
+    await kill('engines-1').strike(context);
+  },
+};
+
 /** Every engine, of two processes. */
 const ENGINES = ['engines-1', 'engines-2'];
 const ENGINES_SEEN_MS = 12_000;
@@ -194,7 +203,7 @@ export const ROWS: Record<string, TroubledPart> = {
   },
   engine: {
     part: 'one engine of several',
-    dead: { fault: kill('engines-1'), ...ONE_ENGINE },
+    dead: { fault: killEngine, ...ONE_ENGINE },
     hung: { fault: freeze('engines-1'), ...ONE_ENGINE },
     full: 'calls wait, or go to others',
   },

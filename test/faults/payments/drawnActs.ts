@@ -117,14 +117,20 @@ export class DrawnActs {
     return true;
   }
 
-  /** Asks for a payment page until there is one. Returns undefined where the account is on hold, as after a dispute, and after a minute. */
+  /**
+   * Asks for a payment page until there is one. Returns undefined where the account is on hold, as after a dispute, or has ten open pages:
+   * a page whose answer was lost stays open.
+   */
   async #ask(payer: Payer): Promise<OpenPage | undefined> {
     const deadline = performance.now() + ASKED_WITHIN_MS;
+    let status = 0;
     while (performance.now() < deadline) {
-      const { status, page } = await this.#desk.ask(payer).catch(() => ({ status: 503, page: undefined }));
-      if (page || status === 409) return page;
+      const answer = await this.#desk.ask(payer).catch(() => ({ status: 503, page: undefined }));
+      if (answer.page || answer.status === 409 || answer.status === 429) return answer.page;
+      status = answer.status;
       await pause(ASK_AGAIN_MS);
     }
+    this.#context.check(false, `no payment page within ${ASKED_WITHIN_MS / 1_000} s: answered ${status} at last`);
     return undefined;
   }
 

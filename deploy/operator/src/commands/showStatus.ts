@@ -132,7 +132,7 @@ const FINDINGS: Record<LookedAt, FindOut> = {
         dead_letters: deadLetters,
         mismatches: counted(health, 'turnpike_ledger_mismatch_total'),
       },
-      // Without Postgres nobody knows of the event log.
+      // A ledger without Postgres knows no lag and no dead letters either.
       problems: lag === null && deadLetters !== null ? [EVENT_LOG_AWAY] : [],
       looks: deadLetters ? [`${deadLetters} dead letters wait: "turnpike dead-letters list"`] : [],
     };

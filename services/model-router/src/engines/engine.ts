@@ -148,7 +148,7 @@ export class Engine {
     return this.health.outReason === undefined ? 'starting' : 'out';
   }
 
-  /** Since when `state` has been as it is; now where nobody has noted it yet. */
+  /** The beginning of the current `state`; now if `noteState` has not seen it yet. */
   get since(): Date {
     return this.state === this.#lastState ? this.#stateSince : new Date();
   }

@@ -4,7 +4,7 @@
 -- Rows are taken in one order by every transaction, so that two of them seldom wait for each other crosswise.
 -- A total changes by what a row is now, less what it was before; `seq` of each workspace counts that they changed. `recorded_at` is
 -- when the ending that stands there was recorded.
--- What changes in an hour that is sealed, or is being sealed, is noted: as of a snapshot from after the lock, which sealing begins with.
+-- A change of an hour that is sealed, or is being sealed, is noted, by a snapshot from after the lock that sealing begins with.
 CREATE OR REPLACE FUNCTION record_ended_calls(
   posting_source TEXT, call_ids UUID[], key_ids TEXT[], workspace_ids TEXT[], regions TEXT[], operations TEXT[], models TEXT[],
   canonical_models TEXT[], price_versions INT[], statuses TEXT[], reasons TEXT[], prompt_tokens INT[], cached_prompt_tokens INT[],
