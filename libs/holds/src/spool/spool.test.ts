@@ -104,6 +104,15 @@ it('keeps its files when it closes with events that wait', async () => {
   expect(await readLeft()).toEqual(['1']);
 });
 
+it('has removed at its end a segment that was made for events to come', async () => {
+  const { spool } = await openSpool();
+  await append(spool, anEvent(1, 1_100_000));
+  await until('the next segment is made', async () => (await segments()).length === 2);
+  await spool.close();
+  // Read at once: what opens the folder next must not meet a file that is going.
+  expect(readdirSync(dir)).toEqual(['0000000001.spool']);
+});
+
 describe('after damage', () => {
   it('leaves out a line torn by a crash', async () => {
     await appendAll((await openSpool()).spool, ['1', '2', '3']);

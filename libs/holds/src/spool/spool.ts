@@ -463,11 +463,11 @@ export class Spool {
     this.#writeFault = undefined;
     this.#log.warn({ events: events.length }, 'spool is flushed to disk again, in a new segment');
     segment.bytes = bytes.length;
-    const former = [...this.#segments].filter(([, { file, isAside }]) => file && !isAside);
     this.#segments.set(number, segment);
     this.#writing = number;
     for (const event of events) if (this.#places.has(event.id)) this.#place(event, number);
-    for (const each of former) void this.#closeSegment(...each);
+    // Nothing of the segments before is unflushed now, so that they are closed.
+    void this.#flush();
   }
 
   /** Makes the next segment, beside the writes. Where it cannot be made, this one grows. */
@@ -560,9 +560,9 @@ export class Spool {
       await this.#disk.beside(() => file.appendFile(bytes));
       await this.#disk.beside(() => file.datasync());
       for (const event of events.filter(waits)) this.#place(event, number);
-      if (segment.bytes >= SEGMENT_BYTES) this.#endAside(number, segment);
+      if (segment.bytes >= SEGMENT_BYTES) await this.#endAside(number, segment);
     } catch (error) {
-      this.#endAside(number, segment);
+      await this.#endAside(number, segment);
       throw error;
     }
   }
@@ -576,9 +576,9 @@ export class Spool {
     return number;
   }
 
-  #endAside(number: number, segment: Segment): void {
+  #endAside(number: number, segment: Segment): Promise<void> {
     this.#aside = undefined;
-    void this.#closeSegment(number, segment);
+    return this.#closeSegment(number, segment);
   }
 
   /** All events of a closed segment. */
@@ -629,6 +629,7 @@ export class Spool {
     } finally {
       this.#goOnInNext();
       this.#writing = -1;
+      await this.#flushing;
       for (const each of [...this.#segments]) await this.#closeSegment(...each);
       // Segments that were released a moment ago are being removed.
       await this.#disk.beside(() => Promise.resolve());
