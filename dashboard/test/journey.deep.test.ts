@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import type { Region } from '../../libs/config/src/region.ts';
 import { until } from '../../libs/test-support/src/until.ts';
 import { type CaughtMail, untilMail } from '../../libs/test-support/src/untilMail.ts';
 import { runTurnpikeHere } from '../../test/support/runTurnpike.ts';
@@ -21,6 +22,15 @@ const INVOICE = /^pdf of TURN-\d+$/;
 /** A user of the identity provider. */
 const INVITED = { name: /Cleo/, address: 'cleo@example.com' };
 
+/** Where a payer's workspace is, and how its amounts are written: here, and on the pages of the payment processor. */
+const PAYERS = {
+  us: { place: 'United States', sign: '$', signThere: 'US$', credit: '$25.00' },
+  // By the rate of the local stack, 1.1 dollars a euro.
+  eu: { place: 'European Union', sign: '€', signThere: '€', credit: '$27.50' },
+} as const;
+const REGIONS = ['us', 'eu'] as const;
+const PAYMENTS = REGIONS.flatMap((region) => TIMES.map((time) => ({ region, time })));
+
 /** A charge as the payments simulator lists it. */
 interface Charge {
   id: string;
@@ -29,10 +39,10 @@ interface Charge {
 }
 
 inBrowser('from nothing to a paid call', () => {
-  let stack: TestStack;
+  let stack: TestStack<Region>;
   let browser: Browser;
   beforeAll(async () => {
-    stack = await startTestStack({ kafka: false });
+    stack = await startTestStack({ kafka: false, regions: [...REGIONS] });
     browser = await launchBrowser();
     await mkdir(PICTURES, { recursive: true });
   });
@@ -193,17 +203,18 @@ inBrowser('from nothing to a paid call', () => {
     await page.context().close();
   });
 
-  it.each(TIMES)(
-    'leads from a refused key over payments, a refund and a dispute to calls with the same key, time %d',
-    async (time) => {
+  it.each(PAYMENTS)(
+    'leads from a refused key over payments, a refund and a dispute to calls with the same key in $region, time $time',
+    async ({ region, time }) => {
+      const { place, sign, signThere, credit } = PAYERS[region];
       const page = await openPage();
-      await signInByMail(page, `payer-${time}@example.com`);
+      await signInByMail(page, `payer-${region}-${time}@example.com`);
       // The first workspace of a user has credit, and the second one has none.
       await createOrganization(page, 'Acme');
-      await createWorkspace(page);
+      await createWorkspace(page, place);
       await page.goto('/organizations');
       await createOrganization(page, 'Bolt');
-      await createWorkspace(page);
+      await createWorkspace(page, place);
       await goTo(page, 'Keys');
       await page.getByRole('button', { name: 'Create a key' }).click();
       await page.getByRole('textbox', { name: 'Name' }).fill('Server');
@@ -212,7 +223,7 @@ inBrowser('from nothing to a paid call', () => {
       await page.getByRole('button', { name: 'I have copied it' }).click();
       // The ledger's balances of a new workspace may be late, which is 503 until they come.
       const first = await until('a verdict on the first call', async () => {
-        const { status } = await callModel(secret);
+        const { status } = await callModel(secret, region);
         return status !== 503 && status;
       });
       expect(first).toBe(402);
@@ -222,18 +233,21 @@ inBrowser('from nothing to a paid call', () => {
       await page.getByRole('button', { name: 'Go to the payment page' }).click();
       await page.getByLabel('Country').selectOption('IE');
       await page.getByRole('button', { name: 'Use this address' }).click();
-      await page.getByRole('row', { name: 'Total US$30.75' }).waitFor();
+      await page.getByRole('row', { name: `Total ${signThere}30.75` }).waitFor();
       await payBy(page, /4000 0000 0000 0002/);
       await page.getByText('Your card was declined.').waitFor();
       await page.getByRole('link', { name: 'Cancel and go back' }).click();
-      await page.getByText('$25.00 is not paid, and nothing was charged.').waitFor();
-      expect((await callModel(secret)).status).toBe(402);
+      await page.getByText(`${sign}25.00 is not paid, and nothing was charged.`).waitFor();
+      expect((await callModel(secret, region)).status).toBe(402);
       await page.getByRole('button', { name: 'Go on to the payment', exact: true }).click();
       await payBy(page, /4000 0027 6000 3184/);
       await page.getByRole('button', { name: 'Approve' }).click();
-      await page.getByText('$30.75 was paid, and $25.00 was added to your credit.').waitFor();
-      await takePicture(page, 'billing');
-      await until('an answer to a call with the same key', async () => (await callModel(secret)).status === 200);
+      await page.getByText(`${sign}30.75 was paid, and ${credit} was added to your credit.`).waitFor();
+      await takePicture(page, `billing-${region}`);
+      await until(
+        'an answer to a call with the same key',
+        async () => (await callModel(secret, region)).status === 200,
+      );
 
       const downloading = page.waitForEvent('download');
       await page.getByRole('link', { name: INVOICE }).click();
@@ -245,22 +259,22 @@ inBrowser('from nothing to a paid call', () => {
       await enterDetails(page, { country: 'DE', vatId: 'DE123456100' });
       await page.getByText('Reverse charge: your business owes the VAT in its own country.').waitFor();
       await page.getByRole('button', { name: 'Go to the payment page' }).click();
-      await page.getByRole('row', { name: 'VAT (reverse charge) US$0.00' }).waitFor();
+      await page.getByRole('row', { name: `VAT (reverse charge) ${signThere}0.00` }).waitFor();
       await payBy(page, /4242 4242 4242 4242/);
-      await page.getByText('$25.00 was paid, and $25.00 was added to your credit.').waitFor();
+      await page.getByText(`${sign}25.00 was paid, and ${credit} was added to your credit.`).waitFor();
       await page.getByRole('link', { name: INVOICE }).nth(1).waitFor();
 
-      // A refund of $10 by the operator, with its share of the VAT.
+      // A refund of 10 by the operator, with its share of the VAT.
       const workspaceId = /workspaces\/([^/]+)/.exec(page.url())?.[1] ?? '';
-      const { top_ups: topUps } = await turnpike('top-ups', 'list', '--workspace', workspaceId);
+      const { top_ups: topUps } = await turnpike(region, 'top-ups', 'list', '--workspace', workspaceId);
       const taxed = topUps.find((topUp: { tax_cents: number }) => topUp.tax_cents > 0);
-      await turnpike('refunds', 'start', taxed.top_up_id, '--amount', '10', '--yes');
+      await turnpike(region, 'refunds', 'start', taxed.top_up_id, '--amount', '10', '--yes');
       await until('the credit note', async () => {
         await page.reload();
         await page.getByRole('link', { name: INVOICE }).nth(1).waitFor();
         return page.getByText(/^Credit note for TURN-/).isVisible();
       });
-      await page.getByRole('cell', { name: '$12.30', exact: true }).waitFor();
+      await page.getByRole('cell', { name: `${sign}12.30`, exact: true }).waitFor();
 
       // One automatic top-up, since the limits allow no second one.
       await page.getByRole('button', { name: 'Switch on automatic top-up' }).click();
@@ -275,20 +289,20 @@ inBrowser('from nothing to a paid call', () => {
         await page.getByText(/^Credit note for TURN-/).waitFor();
         return (await page.getByRole('link', { name: INVOICE }).count()) === 3;
       });
-      await takePicture(page, 'billing-all');
+      await takePicture(page, `billing-all-${region}`);
 
       // The bank of the cardholder disputes that payment, and the seller wins.
       const { charges }: { charges: Charge[] } = await orderPayments('GET', 'log');
       const customer = charges.find(({ metadata }) => metadata.top_up_id === taxed.top_up_id)?.customer;
       const { id: charge } = charges.findLast((charge) => charge.customer === customer) ?? {};
       const { id: disputeId } = await orderPayments('POST', 'disputes', { charge });
-      await until('the refusal of calls', async () => (await callModel(secret)).status === 402);
+      await until('the refusal of calls', async () => (await callModel(secret, region)).status === 402);
       await goTo(page, 'Workspaces');
       // Workspaces that were loaded are shown for 10 s without a question.
       await page.reload();
       await page.getByText('On hold: every call is refused.').waitFor();
       await orderPayments('POST', `disputes/${disputeId}/win`);
-      await until('an answer after the dispute', async () => (await callModel(secret)).status === 200);
+      await until('an answer after the dispute', async () => (await callModel(secret, region)).status === 200);
       await page.reload();
       await page.getByText(/^Active\./).waitFor();
       await page.context().close();
@@ -296,8 +310,8 @@ inBrowser('from nothing to a paid call', () => {
   );
 
   /** Runs a command of the operator. Returns its JSON. */
-  async function turnpike(...words: string[]) {
-    const { code, stdout, stderr } = await runTurnpikeHere([...words, '--json'], stack);
+  async function turnpike(region: Region, ...words: string[]) {
+    const { code, stdout, stderr } = await runTurnpikeHere([...words, '--region', region, '--json'], stack);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout);
   }
@@ -341,12 +355,12 @@ inBrowser('from nothing to a paid call', () => {
     await guest.context().close();
   }
 
-  async function createWorkspace(page: Page): Promise<void> {
-    await page.getByRole('button', { name: 'Create workspace in United States' }).click();
+  async function createWorkspace(page: Page, place: string = PAYERS.us.place): Promise<void> {
+    await page.getByRole('button', { name: `Create workspace in ${place}` }).click();
     await page.getByText('A workspace is permanent.').waitFor();
     await page.getByRole('textbox', { name: 'Name' }).fill('Production');
     await page.getByRole('button', { name: 'Create for good' }).click();
-    await page.getByRole('region', { name: 'United States' }).getByRole('link', { name: 'Production' }).click();
+    await page.getByRole('region', { name: place }).getByRole('link', { name: 'Production' }).click();
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   }
 
@@ -359,8 +373,9 @@ inBrowser('from nothing to a paid call', () => {
 
   async function callModel(
     secret: string,
+    region: Region = 'us',
   ): Promise<{ status: number; body: { id?: string; usage?: { cost: number } } }> {
-    const response = await fetch(`${stack.baseUrl}/chat/completions`, {
+    const response = await fetch(`${stack.running.stack.regions[region].base_url}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] }),
