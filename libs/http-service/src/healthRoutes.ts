@@ -14,7 +14,7 @@ export type ReadinessChecks = Record<string, () => Readiness | Promise<Readiness
 /** A thing that an operator has to look at, though calls are served. */
 export interface Warning {
   kind: WarningKind;
-  /** The file's setting, the routing target or the catalog model. A label of a metric, so never the words of a client. */
+  /** The file's setting, the routing target, the catalog model, the engine or the media backend. A label of a metric, so never the words of a client. */
   subject: string;
   /** Describes to operators what is wrong, since when, and what holds meanwhile. */
   text: string;
@@ -23,13 +23,16 @@ export interface Warning {
 /**
  * `file_refused`: a file that is read again on change cannot be used, and the last good one is in force. `target_not_listed`: the
  * engines of a routing target cannot be listed. `model_without_engine`: no engine takes calls of a model that the catalog sells.
- * `model_without_backend`: no media backend takes work for a model. `object_store_away`: the object store gives no answer of use.
+ * `engine_silent`: an engine that takes calls did not answer its last check. `model_without_backend`: no media backend takes work
+ * for a model. `backend_silent`: one that takes work did not answer its last check. `object_store_away`: the object store gives no answer of use.
  */
 type WarningKind =
   | 'file_refused'
   | 'target_not_listed'
   | 'model_without_engine'
+  | 'engine_silent'
   | 'model_without_backend'
+  | 'backend_silent'
   | 'object_store_away';
 
 /**

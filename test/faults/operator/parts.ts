@@ -94,18 +94,16 @@ const killEngine: Fault = {
 
 /** Every engine, of two processes. */
 const ENGINES = ['engines-1', 'engines-2'];
-const ENGINES_SEEN_MS = 12_000;
 const ONE_ENGINE = {
   named: ['model-router', 'is out: unreachable'],
   code: 3,
   alert: 'EngineLeftOut',
-  seenWithinMs: ENGINES_SEEN_MS,
 } as const;
+const MISSED = 'did not answer its last check';
 const NO_BACKEND = {
   named: ['media-jobs', 'no backend takes work of any model'],
   code: 1,
   alert: 'MediaModelWithoutBackend',
-  seenWithinMs: 15_000,
 } as const;
 
 const all = (faults: readonly Fault[]): Fault => ({
@@ -204,7 +202,7 @@ export const ROWS: Record<string, TroubledPart> = {
   engine: {
     part: 'one engine of several',
     dead: { fault: killEngine, ...ONE_ENGINE },
-    hung: { fault: freeze('engines-1'), ...ONE_ENGINE },
+    hung: { fault: freeze('engines-1'), ...ONE_ENGINE, named: ['model-router', MISSED] },
     full: 'calls wait, or go to others',
   },
   engines: {
@@ -214,22 +212,20 @@ export const ROWS: Record<string, TroubledPart> = {
       named: ['model-router', 'no engine takes calls of any model'],
       code: 1,
       alert: 'ModelNotServed',
-      seenWithinMs: ENGINES_SEEN_MS,
     },
     // A router leaves no model without engines on a suspicion.
     hung: {
       fault: all(ENGINES.map((part) => freeze(part))),
-      named: ['model-router', 'is kept as the last one, and has its calls'],
+      named: ['model-router', MISSED],
       code: 3,
       alert: 'ModelNotServed',
-      seenWithinMs: ENGINES_SEEN_MS,
     },
     full: 'calls wait, then get 503 with `Retry-After`: CallsTurnedAway',
   },
   backends: {
     part: 'media backends',
     dead: { fault: kill('media-simulators'), ...NO_BACKEND },
-    hung: { fault: freeze('media-simulators'), ...NO_BACKEND },
+    hung: { fault: freeze('media-simulators'), ...NO_BACKEND, named: ['media-jobs', MISSED], code: 3 },
     full: 'jobs wait: MediaQueueOld',
   },
 };

@@ -9,8 +9,6 @@ export interface Trouble {
   /** The exit code of `turnpike status`: 1 where something does not work, 3 where all works and something wants a look. */
   code: 1 | 3;
   alert: string;
-  /** The longest time until the part's own checks see it; 5 s where it is not given. */
-  seenWithinMs?: number;
 }
 
 /** A part of a region or of the account layer, in each kind of trouble. A text says why there is no trouble of a kind. */

@@ -35,7 +35,7 @@ describe('a replica', () => {
     backend = await openBackend('sglang');
     expect(backend.replica.slots).toBe(1);
     expect(backend.backends.find('replica-1')).toEqual(backend.replica);
-    expect(backend.backends.list()).toEqual([{ replica: backend.replica, state: 'ready' }]);
+    expect(backend.backends.list()).toEqual([{ replica: backend.replica, state: 'ready', hasMissedCheck: false }]);
     expect([MODEL, 'another'].map((model) => backend.backends.isConfigured(model))).toEqual([true, false]);
     expect(backend.backends.replicasFor('another')).toEqual([]);
   });
@@ -130,11 +130,14 @@ describe('a replica', () => {
   it('whose one check fails stays in', async () => {
     backend = await openBackend('sglang');
     await backend.simulator.addFaults({ fault: 'refuse_500', match: { route: 'GET /v1/models' }, times: 2 });
+    const hasMissed = () => backend.backends.list()[0]?.hasMissedCheck;
+    await until('a missed check', hasMissed);
     await until('two checks', async () => {
       const { requests } = await backend.simulator.log();
       expect(isIn()).toBe(true);
       return requests.filter((request) => request.fault === 'refuse_500').length === 2;
     });
+    await until('a check that it answers', () => !hasMissed());
     expect(isIn()).toBe(true);
   });
 });

@@ -19,7 +19,7 @@ export interface Backends {
   /** Whether the file lists one for a model, whatever its state. */
   isConfigured(model: string): boolean;
   /** All that the file lists. */
-  list(): { replica: Replica; state: ReplicaState }[];
+  list(): { replica: Replica; state: ReplicaState; hasMissedCheck: boolean }[];
   /** One by its id; undefined once the file no longer lists it. */
   find(id: string): Replica | undefined;
   /** Why the backends file cannot be used. Undefined while it is in force. */
@@ -117,7 +117,12 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
         .entries()
         .filter((replica) => replica.model === model && !replica.draining && stateOf(replica) === 'ready'),
     isConfigured: (model) => backendsFile.entries().some((replica) => replica.model === model),
-    list: () => backendsFile.entries().map((replica) => ({ replica, state: stateOf(replica) })),
+    list: () =>
+      backendsFile.entries().map((replica) => ({
+        replica,
+        state: stateOf(replica),
+        hasMissedCheck: watchOf(replica)?.hasMissedCheck ?? false,
+      })),
     find: (id) => backendsFile.entries().find((replica) => replica.id === id),
     fileFault: backendsFile.fault,
     dialectOf: ({ engine }) => dialects.get(engine) ?? {},

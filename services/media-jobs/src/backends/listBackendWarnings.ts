@@ -1,10 +1,14 @@
 import type { Warning } from '@turnpike/http-service/healthRoutes';
 import type { Backends } from './createBackends.ts';
 
-/** Lists what an operator has to look at: a refused backends file, and models for which no backend takes work. */
+/**
+ * Lists what an operator has to look at: a refused backends file, models for which no backend takes work, and backends that are silent
+ * and not left out yet.
+ */
 export function listBackendWarnings(backends: Pick<Backends, 'list' | 'fileFault'>): Warning[] {
   const file = backends.fileFault();
-  const byModel = Map.groupBy(backends.list(), ({ replica }) => replica.model);
+  const listed = backends.list();
+  const byModel = Map.groupBy(listed, ({ replica }) => replica.model);
   return [
     ...(file
       ? [
@@ -26,5 +30,12 @@ export function listBackendWarnings(backends: Pick<Backends, 'list' | 'fileFault
             },
           ],
     ),
+    ...listed
+      .filter(({ state, hasMissedCheck }) => hasMissedCheck && state !== 'out')
+      .map(({ replica: { id } }) => ({
+        kind: 'backend_silent' as const,
+        subject: id,
+        text: `media backend ${id} did not answer its last check`,
+      })),
   ];
 }

@@ -4,11 +4,14 @@ import { type Catalog, isMedia } from '../catalog/catalog.ts';
 import type { EngineRegistry } from './engineRegistry.ts';
 
 interface FleetDependencies {
-  engines: Pick<EngineRegistry, 'findEngines' | 'listTargetFaults' | 'fileFault'>;
+  engines: Pick<EngineRegistry, 'findEngines' | 'list' | 'listTargetFaults' | 'fileFault'>;
   catalog: Pick<CatalogFollower<Catalog>, 'current'>;
 }
 
-/** Lists what an operator has to look at: a refused engines file, targets that cannot be listed, and models without engines. */
+/**
+ * Lists what an operator has to look at: a refused engines file, targets that cannot be listed, models without engines, and engines
+ * that are silent and not left out yet.
+ */
 export function listFleetWarnings({ engines, catalog }: FleetDependencies): Warning[] {
   const file = engines.fileFault();
   const sold = (catalog.current()?.models ?? []).filter((model) => model.state === 'live' && !isMedia(model));
@@ -39,5 +42,13 @@ export function listFleetWarnings({ engines, catalog }: FleetDependencies): Warn
           : `no engine of ${model.id} takes calls`;
       return [{ kind: 'model_without_engine' as const, subject: model.id, text }];
     }),
+    ...engines
+      .list()
+      .filter(({ health }) => health.hasMissedCheck && health.state !== 'out')
+      .map(({ id }) => ({
+        kind: 'engine_silent' as const,
+        subject: id,
+        text: `engine ${id} did not answer its last check`,
+      })),
   ];
 }

@@ -101,7 +101,12 @@ export class EngineHealth {
     return this.#isLastResort;
   }
 
-  /** Whether it answered its last check. */
+  /** Whether it has not answered its last check. */
+  get hasMissedCheck(): boolean {
+    return this.#missedChecks > 0;
+  }
+
+  /** Whether it answers checks. */
   get isReachable(): boolean {
     return this.#isReachable;
   }

@@ -28,6 +28,8 @@ export type OutReason = 'unreachable' | 'misconfigured';
 
 export interface ReplicaWatch {
   readonly state: ReplicaState;
+  /** Whether it has not answered its last check. */
+  readonly hasMissedCheck: boolean;
   /** The replica's name of its model. */
   readonly servedName: string;
   /** Takes it out of rotation until a check that begins later has passed; one that refuses us again and again for longer and longer. */
@@ -119,6 +121,9 @@ export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: Wa
   return {
     get state() {
       return state;
+    },
+    get hasMissedCheck() {
+      return missed > 0;
     },
     get servedName() {
       return servedName;
