@@ -22,7 +22,12 @@ const bin = join(root, 'node_modules', '.bin');
 const stampFile = join(root, 'node_modules', '.turnpike-installed');
 /** The parent at the start, because an installation gives the parent time to end. */
 const { ppid } = process;
-const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
+const env = {
+  // A command of the operator spends half of its start on compiling.
+  NODE_COMPILE_CACHE: join(root, '.turnpike', 'compile-cache'),
+  ...process.env,
+  PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
+};
 
 class BootstrapError extends Error {}
 

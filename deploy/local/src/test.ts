@@ -10,7 +10,6 @@ import { ensureJars } from './tools/ensureJars.ts';
 import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureFfmpeg, ensurePromtool, ensureRedisServer, hasCommand } from './tools/installDebianPackages.ts';
-import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
  * The workers of Jest, and the clients that they start, are four processes or more of one session. Each stack has some fifteen parts
@@ -118,7 +117,6 @@ function runJest(settings: Record<string, string>): Promise<number> {
     env: {
       ...process.env,
       ...settings,
-      NODE_COMPILE_CACHE,
       TURNPIKE_TEST_RUN: given.findLast(isRun)?.slice(2) ?? 'quick',
       // Jest's ES modules need the first. The others keep two warnings out of every test file's output: the one that
       // comes with it, and the Kafka client's of a timer that it computed below zero, which does no harm.
