@@ -22,10 +22,10 @@ const INVOICE = /^pdf of TURN-\d+$/;
 /** A user of the identity provider. */
 const INVITED = { name: /Cleo/, address: 'cleo@example.com' };
 
-/** Where a payer's workspace is, and how its amounts are written: here, and on the pages of the payment processor. */
+/** The place of each payer's workspace, and its amounts as our pages and those of the payment processor write them. */
 const PAYERS = {
   us: { place: 'United States', sign: '$', signThere: 'US$', credit: '$25.00' },
-  // By the rate of the local stack, 1.1 dollars a euro.
+  // The rate of the local stack is 1.1 dollars a euro.
   eu: { place: 'European Union', sign: '€', signThere: '€', credit: '$27.50' },
 } as const;
 const REGIONS = ['us', 'eu'] as const;
