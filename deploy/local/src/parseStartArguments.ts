@@ -38,7 +38,7 @@ and a workspace with a key and credit. Ctrl-C stops all of it.
 Environment:
   PORT_BASE   first of the stack's ports, 8080 where it is not set; another one runs another stack beside the first
   LOG_LEVEL, ACCESS_LOG_SAMPLE_RATIO, OTEL_EXPORTER_OTLP_ENDPOINT, TRACE_SAMPLE_RATIO
-              given to every service as they are; docs/operations.md says what they do`;
+              given to every service as they are; docs/settings.md says what they do`;
 
 /** Reads the arguments of `npm start --`. Throws a `StackError` that lists what there is on anything unknown. */
 export function parseStartArguments(args: string[]): StartArguments {

@@ -528,7 +528,7 @@ describeWithKustomize('a region with other components', () => {
   });
 
   it('asks Prometheus for metrics that there are, of its own namespace', async () => {
-    const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
+    const page = await readFile(join(repositoryRoot, 'docs/metrics.md'), 'utf8');
     for (const region of REGIONS) {
       const queries = manifestsOf(`overlays/${region}`)
         .filter(({ kind }) => kind === 'ScaledObject')

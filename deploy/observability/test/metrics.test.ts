@@ -79,8 +79,8 @@ it.each([
   }
 });
 
-it('knows every metric that the operators’ page lists', async () => {
-  const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
+it('knows every metric that docs/metrics.md lists', async () => {
+  const page = await readFile(join(repositoryRoot, 'docs/metrics.md'), 'utf8');
   const listed = Array.from(
     page.matchAll(/^\| `((?:turnpike|process)_\w+)` \| (counter|gauge|histogram) \|/gm),
     ([, name, kind]) => (kind === 'histogram' ? `${name}_count` : String(name)),

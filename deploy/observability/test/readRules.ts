@@ -10,7 +10,7 @@ interface Recording {
 }
 
 export interface Alert {
-  /** The entry of docs/operations.md that says what to do has this name. */
+  /** The entry of docs/alerts.md that says what to do has this name. */
   alert: string;
   expr: string;
   /** `page`: a person has to look now. `ticket`: within a working day. */

@@ -33,10 +33,10 @@ it('asks of every service whether it is there', () => {
   expect(exprOf('ReplicaDown')).toBe(`up{job=~"${jobs}"} == 0`);
 });
 
-it('tells of every alert what to do: its entry in the operators’ page begins with how soon', async () => {
+it('tells of every alert what to do: its entry in docs/alerts.md begins with how soon', async () => {
   const alerts = [...ALERTS, ...GLOBAL_ALERTS];
-  const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
-  const entries = Array.from(page.matchAll(/^#### (\w+)\n\n\*\*(Page|Ticket)\.\*\* /gm), ([, alert, severity]) => ({
+  const page = await readFile(join(repositoryRoot, 'docs/alerts.md'), 'utf8');
+  const entries = Array.from(page.matchAll(/^## (\w+)\n\n\*\*(Page|Ticket)\.\*\* /gm), ([, alert, severity]) => ({
     alert,
     severity: severity?.toLowerCase(),
   }));

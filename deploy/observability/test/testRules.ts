@@ -11,7 +11,7 @@ import { ALERTS, GLOBAL_ALERTS } from './readRules.ts';
 export const FILES = RULE_FILES.map((file) => join(repositoryRoot, pathOfRules(file)));
 
 /** The heading of the operators' page that is called as the alert is. */
-export const toRunbook = (alert: string): string => `docs/operations.md#${alert.toLowerCase()}`;
+export const toRunbook = (alert: string): string => `docs/alerts.md#${alert.toLowerCase()}`;
 
 export interface Case {
   alert: string;

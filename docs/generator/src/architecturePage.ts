@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { formatInternalRoutes } from './internalRoutes.ts';
-import { replacePart } from './operationsPage.ts';
+import { replacePart } from './referencePages.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 
 export const ARCHITECTURE_FILE = join(repositoryRoot, 'docs/architecture.md');

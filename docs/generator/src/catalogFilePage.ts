@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { formatRows } from './formatReference.ts';
-import { replacePart } from './operationsPage.ts';
+import { replacePart } from './referencePages.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 
 export const CATALOG_FILE_PAGE = join(repositoryRoot, 'docs/catalog-file.md');

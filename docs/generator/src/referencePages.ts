@@ -4,13 +4,16 @@ import { readMetrics } from './readMetrics.ts';
 import { readSettings } from './readSettings.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 
-export const OPERATIONS_FILE = join(repositoryRoot, 'docs/operations.md');
+export const SETTINGS_FILE = join(repositoryRoot, 'docs/settings.md');
+export const METRICS_FILE = join(repositoryRoot, 'docs/metrics.md');
 
-/** The operators' page with its generated parts as the code says them now, and the rest as it stands. */
-export async function renderOperationsPage(page: string): Promise<string> {
-  const withSettings = replacePart(page, 'settings', formatSettings(await readSettings()));
-  return replacePart(withSettings, 'metrics', formatMetrics(await readMetrics()));
-}
+/** Returns the page with the settings as the code has them, and the rest unchanged. */
+export const renderSettingsPage = async (page: string): Promise<string> =>
+  replacePart(page, 'settings', formatSettings(await readSettings()));
+
+/** Returns the page with the metrics as the code has them, and the rest unchanged. */
+export const renderMetricsPage = async (page: string): Promise<string> =>
+  replacePart(page, 'metrics', formatMetrics(await readMetrics()));
 
 /** Puts a generated part between its two marks. Throws when the page does not have them. */
 export function replacePart(page: string, part: string, content: string): string {

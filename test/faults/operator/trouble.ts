@@ -28,7 +28,7 @@ export function formatTroubles(rows: readonly TroubledPart[]): string {
   const toCell = (trouble: Trouble | string): string => {
     if (typeof trouble === 'string') return `– (${trouble})`;
     const { named, code, alert } = trouble;
-    return `\`${named.join(': ')}\`, ${code}, [${alert}](#${alert.toLowerCase()})`;
+    return `\`${named.join(': ')}\`, ${code}, [${alert}](alerts.md#${alert.toLowerCase()})`;
   };
   const lines = rows.map(({ part, ...kinds }) => [part, ...KINDS.map((kind) => toCell(kinds[kind]))]);
   return [['part', ...KINDS], ['---', '---', '---', '---'], ...lines]
