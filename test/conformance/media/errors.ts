@@ -631,8 +631,8 @@ row('media.429.cancelled', async () => {
       const jobs = begun.filter(({ status }) => status === 200).map(jobOf);
       await Promise.all(jobs.map((job) => caller.get(pathOf(job), { headers: { prefer: 'wait=1' } })));
       const ids = jobs.map(({ id }) => id);
-      // Lets those that have begun look a minute older.
-      await jobTable.query(`UPDATE job SET sent_at = sent_at - INTERVAL '1 minute' WHERE job_id = ANY($1)`, [ids]);
+      // Lets those that have begun look five minutes older.
+      await jobTable.query(`UPDATE job SET sent_at = sent_at - INTERVAL '5 minutes' WHERE job_id = ANY($1)`, [ids]);
       const cancelled = await Promise.all(jobs.map((job) => caller.send('DELETE', pathOf(job))));
       for (const { status } of cancelled) expect(status).toBe(200);
       const last = begun.find(({ status }) => status === 429);
