@@ -92,6 +92,7 @@ export class Spool {
   /** Those that are being written. */
   #underWay: Append[] = [];
   #isWriting = false;
+  #writes: Promise<void> = Promise.resolve();
   #flushTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> = Promise.resolve();
   /** Events, by id, that are written but may not be on the disk itself yet. */
@@ -110,6 +111,7 @@ export class Spool {
   /** Why the disk refused the last write. Undefined once it takes one. */
   #writeFault: string | undefined;
   #isProbing = false;
+  #trying: Promise<void> | undefined;
 
   private constructor({ dir, maxBytes, log, idOf }: SpoolOptions) {
     this.#dir = dir;
@@ -272,7 +274,7 @@ export class Spool {
     if (this.isHung) return Promise.reject(new Error("the spool's disk hangs"));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ events, waits, isRefused: false, resolve, reject });
-      if (!this.#isWriting) void this.#write();
+      if (!this.#isWriting) this.#writes = this.#write();
     });
   }
 
@@ -332,12 +334,13 @@ export class Spool {
     this.#isProbing = true;
     while (this.#writeFault !== undefined && !this.#isClosed) {
       await delay(RECOVERY_MS, undefined, { ref: false });
-      if (this.isHung || this.#hasFlushFailed) continue;
+      if (this.isHung || this.#hasFlushFailed || this.#isClosed) continue;
       // A refusal is logged once, where an event was refused.
-      await this.#tryDisk().then(
+      this.#trying = this.#tryDisk().then(
         () => this.#noteTaken(),
         () => undefined,
       );
+      await this.#trying;
     }
     this.#isProbing = false;
   }
@@ -622,7 +625,9 @@ export class Spool {
   }
 
   async #finish(): Promise<void> {
-    await Promise.all([this.#compacting, this.#makingNext]);
+    await Promise.all([this.#compacting, this.#makingNext, this.#trying]);
+    // A write whose callers were refused, or that writes anew, may make a file that the next process would meet.
+    await this.#writes;
     await this.#flush();
     try {
       if (this.#hasFlushFailed && this.#unflushed.size > 0) await this.#enqueue([]);

@@ -1,4 +1,5 @@
 import { readdir, rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
@@ -112,4 +113,20 @@ it('ends calls while it flushes a segment that is full', async () => {
   await until('the flush has begun', () => disk.held > 0);
   await append(spool, '"meanwhile"');
   expect(spool.isHung).toBe(false);
+});
+
+it('ends once what it writes anew has come to its end, also where nothing waits any more', async () => {
+  const { spool } = await openSpool();
+  disk.failing.add('datasync');
+  await append(spool, '"recorded"');
+  disk.hanging.add('appendFile');
+  await until('it is written anew', () => disk.held > 0);
+  spool.release('"recorded"');
+  disk.failing.clear();
+  const end = spool.close();
+  // The end goes as far as it can before the disk answers.
+  await delay(100);
+  disk.recover();
+  await end;
+  expect(await readdir(dir)).toEqual([]);
 });
