@@ -47,13 +47,19 @@ let rendered: Map<string, Rendered[]>;
 beforeAll(async () => {
   schemas = await readConfigSchemas();
   rendered = new Map(
-    hasKustomize ? [...OVERLAYS, ...GLOBAL_OVERLAYS].map((overlay) => [overlay, renderFolder(overlay)]) : [],
+    hasKustomize ? [...OVERLAYS, ...GLOBAL_OVERLAYS].map((overlay) => [overlay, renderWhole(overlay)]) : [],
   );
 });
 
 /** A spool outlives a pod. */
 const kindOf = (name: ServiceName): string =>
   'SPOOL_DIR' in (schemas.get(name)?.shape ?? {}) ? 'StatefulSet' : 'Deployment';
+/** On a cluster of its own a region's migrations are a folder apart. */
+const hasMigrationsApart = (overlay: string): boolean => !overlay.startsWith('overlays/local/');
+const renderWhole = (overlay: string): Rendered[] => [
+  ...renderFolder(overlay),
+  ...(hasMigrationsApart(overlay) ? renderFolder(`${overlay}/migrations`) : []),
+];
 const manifestsOf = (overlay: string): Rendered[] => rendered.get(overlay) ?? [];
 const scopeOf = (overlay: string): string => overlay.slice(overlay.lastIndexOf('/') + 1);
 function workloadOf(name: string, overlay: string): Workload {
@@ -290,6 +296,11 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
 });
 
 describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) => {
+  it('runs no migration with the services of a release, which may be an older one than the databases are of', () => {
+    const jobs = renderFolder(overlay).filter(({ kind }) => kind === 'Job');
+    expect(jobs).toHaveLength(hasMigrationsApart(overlay) ? 0 : databasesOf(overlay).length);
+  });
+
   it.each(databasesOf(overlay))('migrates the database of %s, with what its migration reads', (name) => {
     const { pod, labels } = workloadOf(`migrate-${name}`, overlay);
     const [container] = pod.containers;
