@@ -876,7 +876,7 @@ describe('a call that is sent again', () => {
       ['its store is down', { store: () => Promise.reject(new Error('down')) }],
       ['its store does not answer', { store: () => new Promise<never>(() => {}) }],
     ])('is a call of its own where %s', async (_what, { store }) => {
-      const process = await test.open({ backends: someBackends(), store: { ...test.store, put: store } });
+      const process = await test.open({ backends: someBackends(), store: { ...test.store, put: store }, keepMs: 200 });
       const call = aTranscript();
       const claim = await claimOf(call, 0, process);
       await process.keepAnswer(await answerOf(call, claim));

@@ -42,10 +42,11 @@ export interface JobsOptions extends Omit<JobDependencies, 'texts' | 'estimate' 
   queuedPerKey: number;
   /** Called when a client cancels a job that an engine works on. */
   onRunCancelled: (run: { keyId: string; ranMs: number }) => void;
-  /** Tests set shorter times. */
+  /** Tests set other times. */
   leaseMs?: number;
   runTimes?: JobDependencies['runTimes'];
   undoMs?: number;
+  keepMs?: number;
   graceMs?: number;
   pollMs?: number;
   owners?: { livesMs: number; beatMs: number; inDoubtMs?: number };
@@ -110,6 +111,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     observer,
     graceMs = GRACE_MS,
     pollMs = POLL_MS,
+    keepMs = KEEP_MS,
     ...rest
   } = options;
   const estimate = createEstimate(db, { log });
@@ -189,7 +191,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     async keepAnswer(answer) {
       const keeping = keepAnswer(dependencies, answer);
       try {
-        await Promise.race([keeping, rejectAfter(KEEP_MS)]);
+        await Promise.race([keeping, rejectAfter(keepMs)]);
       } catch (error) {
         log.warn({ err: error }, 'an answer is not kept: a retry of its call is a call of its own');
         void untilAnswered(() => endClaim(db, answer.claim), { log });
