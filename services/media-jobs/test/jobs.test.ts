@@ -331,8 +331,8 @@ describe('a clip', () => {
     await test.db.execute(sql`UPDATE job SET deadline_at = now() WHERE job_id = ${id}`);
     expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'timed_out' });
     await eventually(
-      () => replica.deleted.length,
-      (count) => count === 1,
+      () => replica.deleted,
+      (deleted) => deleted.includes('clip-1'),
     );
   });
 
@@ -379,9 +379,10 @@ describe('the end of a job', () => {
         () => test.read(id),
         ({ settledAt }) => settledAt !== null,
       );
-      const settled = settledOf(call.hold.callId);
-      expect(settled).toHaveLength(1);
-      expect(settled[0]?.chargeNanoUsd).toBe(row.chargeNanoUsd);
+      const [settled, ...again] = settledOf(call.hold.callId);
+      expect(settled?.chargeNanoUsd).toBe(row.chargeNanoUsd);
+      // A DELETE of a job that is being settled has it settled again by the same call id, which counts once.
+      for (const event of again) expect(event).toEqual(settled);
       expect(row.chargeNanoUsd).toBe(row.state === 'completed' ? 1_000_000n : 0n);
     }
   });
@@ -700,7 +701,7 @@ it('waits for changes', async () => {
   const call = aCall({ request: anImageRequest({ model }) });
   const made = await jobs.make(call);
   const address = addressOf(made, call);
-  const waiting = jobs.untilEnded(address, AbortSignal.timeout(10_000));
+  const waiting = jobs.untilEnded(address, new AbortController().signal);
   const soon = await jobs.untilChanged(address, 'queued', AbortSignal.timeout(300));
   expect(soon).toMatchObject({ status: 'queued' });
   replica.isUp = true;

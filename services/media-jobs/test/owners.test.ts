@@ -208,8 +208,8 @@ describe('a database whose clock was set back by an hour', () => {
     const call = aCall({ request: aVideoRequest({ model }) });
     const { id } = await gone.make(call);
     await eventually(
-      () => replica.clips.size,
-      (size) => size === 1,
+      () => test.read(id),
+      ({ backendId }) => backendId !== null,
     );
     await gone.close();
     // Both jobs are due an hour from now.

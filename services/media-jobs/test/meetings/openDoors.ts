@@ -22,7 +22,7 @@ const OTHERS = [
 ] as const;
 export type StatementKind = (typeof OTHERS)[number][0] | 'take work' | 'take ended' | 'end' | 'hide';
 
-const COMES_WITHIN_MS = 15_000;
+const COMES_WITHIN_MS = 45_000;
 const JOB_ID = /^(video|job)_[0-9A-Za-z]{22}$/;
 
 export interface Statement {
