@@ -79,6 +79,8 @@ async function buildImage(image: Image, layers: BuiltLayer[], builderStamp: stri
       Env: [
         'PATH=/usr/bin',
         'NODE_ENV=production',
+        `BUILD_VERSION=${version}`,
+        ...(revision ? [`BUILD_REVISION=${revision}`] : []),
         ...(nodeFlags.length > 0 ? [`NODE_OPTIONS=${nodeFlags.join(' ')}`] : []),
       ],
       StopSignal: stopSignal,

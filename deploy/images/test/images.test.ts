@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { commonConfig } from '@turnpike/config/commonConfig';
 import { entryOf, SERVICE_NAMES } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
@@ -56,6 +57,15 @@ it('the Dockerfile is told of the options of Node that the list of services want
   const last = (await readText('Dockerfile')).split(/^FROM /m).at(-1);
   expect(last).toMatch(/^ARG NODE_OPTIONS=$/m);
   expect(last).toMatch(/^ENV .*\bNODE_OPTIONS=\$NODE_OPTIONS$/m);
+});
+
+it('a process is told of the version and commit of its image', async () => {
+  const last = (await readText('Dockerfile')).split(/^FROM /m).at(-1);
+  for (const [variable, argument] of Object.entries({ BUILD_VERSION: 'VERSION', BUILD_REVISION: 'REVISION' })) {
+    expect(commonConfig).toHaveProperty(variable);
+    expect(last).toMatch(new RegExp(`^ARG ${argument}=`, 'm'));
+    expect(last).toMatch(new RegExp(`^ENV .*\\b${variable}=\\$${argument}\\b`, 'm'));
+  }
 });
 
 it('the Dockerfile takes programs from the list of images alone, which has for a service what its entry asks for', async () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
 import {
@@ -215,12 +216,19 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     INTERNAL_PUBLIC_KEYS: publicKeys[entryOf(service).scope],
     // No load balancer has to notice, and nobody likes to wait for the end.
     DRAIN_SETTLE_MS: '0',
+    BUILD_REVISION: readRevision(),
     ...observation,
     ...toStoreVariables(service, settings),
     ...toCalleeVariables(service, settings),
     ...OWN_VARIABLES[service]?.(settings),
     ...toVariables(serviceSettings[service]),
   }));
+}
+
+/** Returns the commit of this copy; nothing where it is no repository of git. */
+function readRevision(): string {
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: repositoryRoot, encoding: 'utf8' });
+  return stdout?.trim() ?? '';
 }
 
 const toKeysPageUrl = (ports: StackPorts): string => toAccountAddresses(ports).accountOrigin + PAGES.refusedCalls;

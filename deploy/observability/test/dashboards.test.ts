@@ -122,6 +122,8 @@ it.each([
   ['catalog', 'model lists', 'GET /v1/models'],
   ['fleet', 'alerts', 'ALERTS{'],
   ['fleet', 'replicas', 'up{'],
+  ['fleet', 'which builds run', 'turnpike_build_info'],
+  ['edge', 'which builds of it run', 'turnpike_build_info'],
 ])('the dashboard of %s shows %s', (board, _what, part) => {
   expect(LINES.filter(({ id, expr }) => id === board && expr.includes(part))).not.toEqual([]);
 });

@@ -5,6 +5,7 @@ import { createLogger } from '@turnpike/logging/createLogger';
 import { createExchangeCounter } from '@turnpike/request-throttle/shareThrottles';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
+import { observeBuild } from '@turnpike/telemetry/processMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { compareWorkspaces } from '../../../services/auth/src/feed/compareWorkspaces.ts';
@@ -32,6 +33,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     traceSampleRatio: 0,
     log,
   });
+  observeBuild(telemetry.meter, { version: '1.0.0', revision: 'abc' });
   measureRequests(telemetry.meter);
   observeWarnings(() => [{ kind: 'file_refused', subject: 'CATALOG_FILE', text: 'refused' }], telemetry);
   createExchangeCounter(telemetry.meter)('failed');

@@ -33,6 +33,10 @@ export const commonConfig = {
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   /** Base address of an OpenTelemetry collector that takes OTLP over HTTP. Without it nothing is traced. */
   OTEL_EXPORTER_OTLP_ENDPOINT: serviceUrlSchema.optional(),
+  /** Version of the program, which its image sets. It is a label of `turnpike_build_info`. */
+  BUILD_VERSION: z.string().max(64).default('dev'),
+  /** Commit of the program, which its image sets. It is a label of `turnpike_build_info`. */
+  BUILD_REVISION: z.string().max(64).default(''),
   /** Share of calls that are traced, 0 to 1. The edge decides for the whole call. */
   TRACE_SAMPLE_RATIO: shareSchema.default(0.01),
 };

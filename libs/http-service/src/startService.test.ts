@@ -4,6 +4,7 @@ import { expect, it } from '@jest/globals';
 import { generateSigningKey, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 
 const HERE = new URL('.', import.meta.url).href;
 const SIGNING_KEY = generateSigningKey('us/greeter');
@@ -106,6 +107,17 @@ it('serves its routes, each behind its guard, and health, readiness and metrics 
   const { code, output } = await ended;
   expect(code).toBe(0);
   expect(withoutLog(output)).toMatch(/last opened is closed\nfirst opened is closed\n$/);
+});
+
+it('measures which build it is, by its version and commit', async () => {
+  const { child, internalUrl, settled } = await start(programOf(), { BUILD_VERSION: '1.4.0', BUILD_REVISION: 'abc' });
+  await settled;
+  try {
+    const samples = await scrapeMetrics(`${internalUrl}/metrics`);
+    expect(samples.get('turnpike_build_info{version="1.4.0",revision="abc"}')).toBe(1);
+  } finally {
+    child.kill('SIGTERM');
+  }
 });
 
 it('told to stop, answers what it was asked, and closes what it has opened after that', async () => {

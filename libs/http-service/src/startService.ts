@@ -7,6 +7,7 @@ import { createShutdown, type Shutdown } from '@turnpike/lifecycle/createShutdow
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { BufferedLines } from '@turnpike/logging/bufferedLines';
 import { createLogger, type Logger } from '@turnpike/logging/createLogger';
+import { observeBuild } from '@turnpike/telemetry/processMetrics';
 import { startTelemetry, type Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { z } from 'zod';
 import { AccessLog } from './accessLog.ts';
@@ -73,6 +74,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       log,
     });
     shutdown.defer('telemetry', () => telemetry.shutdown());
+    observeBuild(telemetry.meter, { version: config.BUILD_VERSION, revision: config.BUILD_REVISION });
     const accessLog = openAccessLog({ service, scope, config, log, shutdown });
 
     // Before anything is waited for: the first process of a container hears of no signal that it does not listen to.

@@ -4,6 +4,15 @@ import { watchEventLoop } from './eventLoopWatch.ts';
 const MICROSECONDS = 1e6;
 const MILLISECONDS = 1e3;
 
+/** Measures which build the process runs. */
+export function observeBuild(meter: Meter, build: { version: string; revision: string }): void {
+  meter
+    .createObservableGauge('turnpike_build_info', {
+      description: 'Always 1; the version and commit of the program are its labels.',
+    })
+    .addCallback((result) => result.observe(1, build));
+}
+
 /**
  * Measures the process: memory, processor time, the utilization of its event loop, and the loop's longest blocks. Returns
  * the function that stops it.

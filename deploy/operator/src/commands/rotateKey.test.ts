@@ -29,7 +29,7 @@ it.each([
     { keyId: 'key_1' },
     {
       services,
-      readHealth: async () => ({ state: 'no_answer', missing: [], warnings: [], metrics: new Map() }),
+      readHealth: async () => ({ state: 'no_answer', missing: [], warnings: [], build: null, metrics: new Map() }),
       callEdge: async () => undefined,
       addressOf: () => undefined,
       table: (columns, rows) => formatTable(rows, { columns }),

@@ -65,6 +65,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
     '/auth/ready': [503, '{"status":"not ready","missing":["postgres"]}'],
     '/catalog/ready': [503, '{"status":"ending"}'],
     '/catalog/internal/catalog': [200, '{"version":7,"region":"us","models":[]}'],
+    '/catalog/metrics': [200, 'turnpike_build_info{version="1.4.0",revision="3be89760d1abcdef"} 1\n'],
     '/usage-ledger/ready': READY,
     '/usage-ledger/metrics': [
       200,
@@ -80,13 +81,13 @@ it('says of each service whether it is ready, else what it lacks, and what wants
     '/media-jobs/internal/models/live': toBody({ models: { clip: { engines: 2, healthy: 1 } } }),
   };
   const { document, text, isFailure, wantsLook } = await status();
-  const well = { missing: [], problems: [], looks: [] };
+  const well = { missing: [], build: null, problems: [], looks: [] };
   const media = { backends: 2, backends_in: 1, overdue_jobs: 1, spool_bytes: 7, spool_limit_bytes: null, alerts: 0 };
   expect(document).toEqual({
     services: {
       edge: { ...well, state: 'ready', status_of_a_call: 401, milliseconds: 7 },
       auth: { ...well, state: 'not_ready', missing: ['postgres'] },
-      catalog: { ...well, state: 'ending', version: 7, live_models: 0 },
+      catalog: { ...well, state: 'ending', build: '1.4.0 3be89760d1ab', version: 7, live_models: 0 },
       'model-router': { ...well, state: 'no_answer' },
       'usage-ledger': {
         ...well,
@@ -101,17 +102,17 @@ it('says of each service whether it is ready, else what it lacks, and what wants
   const at = (service: string) => `${base}/${service}`;
   const [table = '', ...lists] = text.split('\n\n');
   expect(table.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
-    ['service', 'state', 'address', 'what it says of itself'],
-    ['edge', 'ready', at('edge'), 'status of a call 401, milliseconds 7'],
-    ['auth', 'not ready, without: postgres', at('auth')],
-    ['catalog', 'ending', at('catalog'), 'version 7, live models 0'],
-    ['model-router', expect.stringMatching(/^no answer: the connection fails/), at('model-router')],
-    ['usage-ledger', 'ready', at('usage-ledger'), 'event lag records 7, dead letters 2, mismatches 0'],
+    ['service', 'state', 'address', 'build', 'what it says of itself'],
+    ['edge', 'ready', at('edge'), '-', 'status of a call 401, milliseconds 7'],
+    ['auth', 'not ready, without: postgres', at('auth'), '-'],
+    ['catalog', 'ending', at('catalog'), '1.4.0 3be89760d1ab', 'version 7, live models 0'],
+    ['model-router', expect.stringMatching(/^no answer: the connection fails/), at('model-router'), '-'],
+    ['usage-ledger', 'ready', at('usage-ledger'), '-', 'event lag records 7, dead letters 2, mismatches 0'],
     [
-      ...['media-jobs', 'ready', at('media-jobs')],
+      ...['media-jobs', 'ready', at('media-jobs'), '-'],
       'backends 2, backends in 1, overdue jobs 1, spool bytes 7, spool limit bytes ?, alerts 0',
     ],
-    ['control-plane', 'ready', at('control-plane')],
+    ['control-plane', 'ready', at('control-plane'), '-'],
   ]);
   expect(lists.join()).toBe(`  Wants a look:
     usage-ledger: 2 dead letters wait: "turnpike dead-letters list".

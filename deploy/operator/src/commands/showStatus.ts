@@ -10,7 +10,13 @@ import { type Health, LOOK_TIMEOUT_MS } from '../stack/readHealth.ts';
 const LOOKED_AT = ['edge', ...OPERATED_SERVICES] as const;
 type LookedAt = (typeof LOOKED_AT)[number];
 
-const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'address' }, { title: 'what it says of itself' }];
+const COLUMNS = [
+  { title: 'service' },
+  { title: 'state' },
+  { title: 'address' },
+  { title: 'build' },
+  { title: 'what it says of itself' },
+];
 const MAX_SHOWN = 20;
 /** Shares of a spool: the alert SpoolFills goes by the first, and from the second on calls are refused. */
 const SPOOL_FILLS = 0.5;
@@ -192,6 +198,7 @@ export const showStatus = defineCommand({
       service,
       toStateCell(health),
       context.addressOf(service) ?? '-',
+      health.build ?? '-',
       toFactsCell(facts),
     ]);
     const problems = found.flatMap(({ service, problems: of }) => of.map((problem) => `${service}: ${problem}`));
@@ -202,8 +209,8 @@ export const showStatus = defineCommand({
       document: {
         services: forEachOf(LOOKED_AT, (service) => {
           const of = found.find((each) => each.service === service);
-          const { state, missing } = of?.health ?? {};
-          return { state, missing, problems: of?.problems, looks: of?.looks, ...of?.facts };
+          const { state, missing, build } = of?.health ?? {};
+          return { state, missing, build, problems: of?.problems, looks: of?.looks, ...of?.facts };
         }),
       },
       text: [context.table(COLUMNS, rows), ...toList('Does not work', problems), ...toList('Wants a look', looks)].join(

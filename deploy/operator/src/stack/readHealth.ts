@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 /** Longer than a readiness check waits for what is silent, and short enough that who asks has an answer within 5 s. */
 export const LOOK_TIMEOUT_MS = 4_000;
+const BUILD = /^turnpike_build_info\{(.*)\} 1$/m;
 const SAMPLE = /^(\w+)(?:\{.*\})? (\S+)$/;
 
 const saidSchema = z.object({
@@ -20,6 +21,8 @@ export interface Health {
   warnings: string[];
   /** Why there is no answer; undefined where there is one. */
   silence?: string;
+  /** The version and the commit of its program; null if it does not say. */
+  build: string | null;
   /** Metrics by name, each the sum over its labels. Empty if the service does not answer. */
   metrics: ReadonlyMap<string, number>;
 }
@@ -27,7 +30,7 @@ export interface Health {
 /** Asks a service whether it is ready and what it measures. Never rejects. */
 export async function readHealth(internalUrl: string | undefined): Promise<Health> {
   const nothing = { missing: [], warnings: [] };
-  if (internalUrl === undefined) return { state: 'not_named', ...nothing, metrics: new Map() };
+  if (internalUrl === undefined) return { state: 'not_named', ...nothing, build: null, metrics: new Map() };
   const read = async (path: string) => {
     const answer = await fetch(internalUrl + path, {
       redirect: 'manual',
@@ -36,13 +39,22 @@ export async function readHealth(internalUrl: string | undefined): Promise<Healt
     return { status: answer.status, text: await answer.text() };
   };
   const [readiness, page] = await Promise.allSettled([read('/ready'), read('/metrics')]);
-  const metrics = new Map(page.status === 'fulfilled' && page.value.status === 200 ? sumSamples(page.value.text) : []);
+  const measured = page.status === 'fulfilled' && page.value.status === 200 ? page.value.text : '';
+  const ofMetrics = { build: toBuild(measured), metrics: sumSamples(measured) };
   if (readiness.status === 'rejected')
-    return { state: 'no_answer', ...nothing, silence: toSilence(readiness.reason), metrics };
+    return { state: 'no_answer', ...nothing, silence: toSilence(readiness.reason), ...ofMetrics };
   const said = saidSchema.safeParse(parseJson(readiness.value.text)).data;
   const { missing, warnings } = said ?? nothing;
-  if (readiness.value.status === 200) return { state: 'ready', missing, warnings, metrics };
-  return { state: said?.status === 'ending' ? 'ending' : 'not_ready', missing, warnings, metrics };
+  if (readiness.value.status === 200) return { state: 'ready', missing, warnings, ...ofMetrics };
+  return { state: said?.status === 'ending' ? 'ending' : 'not_ready', missing, warnings, ...ofMetrics };
+}
+
+/** Returns `1.4.0 3be89760d1ab` from the text format of Prometheus. */
+function toBuild(page: string): string | null {
+  const [, labels = ''] = BUILD.exec(page) ?? [];
+  const [, version] = /version="([^"]*)"/.exec(labels) ?? [];
+  const [, revision = ''] = /revision="([^"]*)"/.exec(labels) ?? [];
+  return version === undefined ? null : `${version} ${revision.slice(0, 12)}`.trimEnd();
 }
 
 /** Returns why a call got no answer: nothing there accepts connections, or what does is silent. */
