@@ -2,3 +2,4 @@
 import './shared-dashboard/accountPages.ts';
 import './shared-dashboard/keyPages.ts';
 import './shared-dashboard/workspacePages.ts';
+import './shared-dashboard/looks.ts';
