@@ -2,8 +2,8 @@ import type { Warning } from '@turnpike/http-service/healthRoutes';
 import type { Backends } from './createBackends.ts';
 
 /**
- * Lists what an operator has to look at: a refused backends file, models for which no backend takes work, and backends that are silent
- * and not left out yet.
+ * Lists what an operator has to look at: a refused backends file, and models for which no backend takes work. A backend is named from
+ * its first missed check until it is left out.
  */
 export function listBackendWarnings(backends: Pick<Backends, 'list' | 'fileFault'>): Warning[] {
   const file = backends.fileFault();
