@@ -188,15 +188,21 @@ describe('the end of a job', () => {
     test.books.isTaking = false;
     await jobs.remove({ jobId: id, keyId: call.hold.keyId });
     expect(await test.objectsOf(id)).not.toEqual([]);
-    await test.db.execute(sql`
-      UPDATE job SET event = event || '{"version": 99}', remove_at = now(), due_at = now(), version = version + 1
-      WHERE job_id = ${id}`);
-    test.books.isTaking = true;
-    await eventually(
-      () => test.read(id),
-      ({ removedAt }) => removedAt !== null,
-    );
+    const untilRemoved = async () => {
+      await test.db.execute(sql`
+        UPDATE job SET event = event || '{"version": 99}', remove_at = now(), removed_at = NULL, due_at = now(),
+          version = version + 1
+        WHERE job_id = ${id}`);
+      await eventually(
+        () => test.read(id),
+        ({ removedAt }) => removedAt !== null,
+      );
+    };
+    // After the first removal no process has the row with the event as it was.
+    await untilRemoved();
     expect(await test.objectsOf(id)).toEqual([]);
+    test.books.isTaking = true;
+    await untilRemoved();
     expect(await test.read(id)).toMatchObject({ settledAt: null });
     expect(chargesOf(call.hold.callId)).toEqual([]);
   });
