@@ -35,9 +35,12 @@ async function command(path: string, script: string): Promise<void> {
   await chmod(join(clone, path), 0o755);
 }
 
-function bootstrap(): { code: number | null; stdout: string; stderr: string } {
+function bootstrap(env: Record<string, string> = {}): { code: number | null; stdout: string; stderr: string } {
   const args = [join(clone, 'deploy/local/bootstrap.mjs'), join(clone, 'program.mjs'), 'an argument'];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
   return { code: status, stdout, stderr };
 }
 
@@ -72,4 +75,19 @@ it('shows what the generator said when it fails, and sets up again at the next s
 
   await command('node_modules/.bin/prisma', 'mkdir -p src/generated; touch src/generated/client.ts');
   expect(bootstrap()).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Generating the database clients…/) });
+});
+
+it('leads no call to this machine through a proxy that Node is told to use', async () => {
+  await write(
+    'program.mjs',
+    `import { createServer } from 'node:http';
+    const server = createServer((_, res) => res.end('reached')).listen(0, async () => {
+      for (const host of ['localhost', '127.0.0.1'])
+        console.log(await (await fetch('http://' + host + ':' + server.address().port)).text());
+      server.close();
+    });`,
+  );
+  // Nothing listens there.
+  const proxy = { HTTP_PROXY: 'http://127.0.0.1:9', NODE_USE_ENV_PROXY: '1', NO_PROXY: 'example.com' };
+  expect(bootstrap(proxy)).toMatchObject({ code: 0, stdout: 'reached\nreached\n' });
 });
