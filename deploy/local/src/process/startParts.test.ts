@@ -40,6 +40,16 @@ it('reports a part that dies, with how and the end of its log', async () => {
   expect(ends).toEqual([{ part, how: 'ended with code 3', logTail: '  the reason' }]);
 });
 
+it('shows the log of a service as people read it', async () => {
+  const entry = {
+    ...{ level: 'error', service: 'edge', scope: 'us', time: '2026-11-29T17:00:05.123Z', msg: 'cannot listen' },
+    ...{ port: 8080, err: { code: 'EADDRINUSE' } },
+  };
+  startShell('edge', `echo '${JSON.stringify(entry)}'; echo '{"half'; exit 1`);
+  await waitFor(async () => ends[0], { timeoutMs: 60_000 });
+  expect(ends[0]?.logTail).toBe('  17:00:05 error cannot listen port=8080 err={"code":"EADDRINUSE"}\n  {"half');
+});
+
 it('fails at once, with the log, when a part ends before it is ready', async () => {
   const part = startShell('frail', 'echo no such file; exit 1');
 

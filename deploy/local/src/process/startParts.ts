@@ -243,9 +243,27 @@ async function readLogTail(logFile: string): Promise<string> {
     const length = Math.min(size, TAIL_BYTES);
     const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
     const lines = buffer.toString('utf8').trimEnd().split('\n').slice(-TAIL_LINES);
-    return lines.join('') === '' ? '  (its log is empty)' : lines.map((line) => `  ${line}`).join('\n');
+    return lines.join('') === '' ? '  (its log is empty)' : lines.map((line) => `  ${toReadable(line)}`).join('\n');
   } finally {
     await file.close();
+  }
+}
+
+/** Returns a line of a service's log as people read it: `17:00:05 error cannot listen port=8080`. Any other line is left as it is. */
+function toReadable(line: string): string {
+  const { time, level, msg, service: _service, scope: _scope, ...facts } = parseEntry(line);
+  if (typeof time !== 'string' || typeof level !== 'string' || typeof msg !== 'string') return line;
+  const shown = Object.entries(facts).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return [time.slice(11, 19), level, msg, ...shown].join(' ');
+}
+
+function parseEntry(line: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(line)) as Record<string, unknown>;
+  } catch {
+    return {};
   }
 }
 
