@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
 import { aMediaUsageRecorded, aUsageRecorded } from './aUsageRecorded.ts';
 import { parseUsageRecorded, toUsageRecordedJson, usageRecorded } from './usageRecorded.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const requestId = '019ab2c4-7777-7aaa-8bbb-0123456789ab';
+
+it('reads the event that the operators’ page has as an example', async () => {
+  const page = await readFile(new URL('../../../docs/alerts.md', import.meta.url), 'utf8');
+  const [, json = ''] = /^## DeadLetters$[^#]*?^```json\n([^`]*)^```$/m.exec(page) ?? [];
+  const event = parseUsageRecorded(json);
+  expect(JSON.parse(toUsageRecordedJson(event))).toEqual(JSON.parse(json));
+});
 
 it('keeps the request of a call, and the trace of one that is traced', () => {
   const event = aUsageRecorded({ traceparent, requestId });
