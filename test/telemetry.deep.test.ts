@@ -217,6 +217,21 @@ it('shows the open calls while they run, and none when they are over', async () 
   await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
 });
 
+it('shows what calls were charged, and the credit that is left', async () => {
+  // Calls of other tests are recorded by then.
+  await untilSample('model-router', 'turnpike_spool_waiting_bytes', (bytes) => bytes === 0);
+  const before = await untilSample('usage-ledger', 'turnpike_credit_left_usd', (usd) => usd > 0);
+  const apiKey = await stack.operator.makeFundedKey();
+  // A key comes with 10 dollars.
+  const funded = await untilSample('usage-ledger', 'turnpike_credit_left_usd', (usd) => usd > before + 9);
+  const charged = `turnpike_charged_usd_total{model="${MODEL}"}`;
+  const chargedBefore = (await gauge('model-router', charged)) ?? 0;
+  await (await chat(apiKey)).text();
+  const charge = (await untilSample('model-router', charged, (usd) => usd > chargedBefore)) - chargedBefore;
+  const left = await untilSample('usage-ledger', 'turnpike_credit_left_usd', (usd) => usd < funded);
+  expect(left).toBeCloseTo(funded - charge, 9);
+});
+
 it('shows what waits in the spool while the ledger is away, and nothing once it is back', async () => {
   const apiKey = await stack.operator.makeFundedKey();
   await (await chat(apiKey)).text();

@@ -30,7 +30,7 @@ export interface Board {
 }
 
 /** Units by Grafana's names; `short` is a bare number. */
-const unitSchema = z.enum(['s', 'short', 'reqps', 'percentunit', 'bytes', 'Bps']);
+const unitSchema = z.enum(['s', 'short', 'reqps', 'percentunit', 'bytes', 'Bps', 'currencyUSD']);
 /** A panel's unit, perhaps a description and the alert whose limit is drawn, and a query for each legend. */
 const panelSchema = z
   .object({ unit: unitSchema, says: z.string().optional(), alert: z.string().optional() })

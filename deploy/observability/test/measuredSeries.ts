@@ -15,6 +15,7 @@ import { watchProviders } from '../../../services/control-plane/src/identity/wat
 import { observeMails } from '../../../services/control-plane/src/mail/observeMails.ts';
 import { observeRates } from '../../../services/control-plane/src/rates/observeRates.ts';
 import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
+import { observeCredit } from '../../../services/usage-ledger/src/credits/observeCredit.ts';
 import { reportDays } from '../../../services/usage-ledger/src/day-totals/reportDays.ts';
 import {
   type ScheduleOptions,
@@ -106,7 +107,7 @@ function measureInference(meter: Meter): void {
       promptTokens: 1,
       cachedPromptTokens: 1,
     } as const),
-    ...{ completionTokens: 1, billingUnit: 'token', startedAtMs: 0, endedAtMs: 1 },
+    ...{ completionTokens: 1, billingUnit: 'token', chargeNanoUsd: 1n, startedAtMs: 0, endedAtMs: 1 },
   };
   metrics.keyBoundHit('streams', 'a-key');
   metrics.admitted(1);
@@ -188,6 +189,7 @@ function measureLedger(telemetry: Parameters<typeof createRecordingTelemetry>[0]
   observeRecovery(telemetry.meter, async () => ({
     ...{ now: new Date(0), gates: [], routers: [], closedMs: 0, timeline: 1, caughtUpWith: 1 },
   }));
+  observeCredit(telemetry.meter, { query: async <Row>() => [{ usd: 1 }] as Row[] });
   // Its gauge asks nothing else, and no run is due here.
   const db = { query: async () => [{ seconds: 1 }] } as unknown as ScheduleOptions['db'];
   const schedule = scheduleReconciliation({

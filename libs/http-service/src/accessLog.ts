@@ -25,7 +25,7 @@ export interface CallFacts {
   /** Id of the engine or backend that had the call last. */
   engine?: string;
   /** The call in its book, which has its end once there is one. */
-  call?: { readonly ended?: (EndedCall & { chargeNanoUsd: bigint; reason: string | null }) | undefined };
+  call?: { readonly ended?: (EndedCall & { reason: string | null }) | undefined };
 }
 
 /** Most lines a second about requests that were refused or failed. A flood of them must not fill a disk. */

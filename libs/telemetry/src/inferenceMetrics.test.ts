@@ -33,6 +33,7 @@ it('counts calls, tokens and waits of inference', async () => {
     cachedPromptTokens: 100,
     completionTokens: 30,
     billingUnit: 'token',
+    chargeNanoUsd: 2_500_000n,
     startedAtMs: 1_000,
     endedAtMs: 3_000,
   });
@@ -45,6 +46,7 @@ it('counts calls, tokens and waits of inference', async () => {
     completionTokens: 0,
     billingUnit: 'minute',
     units: 61,
+    chargeNanoUsd: 0n,
     startedAtMs: 1_000,
     endedAtMs: 1_500,
   });
@@ -89,6 +91,7 @@ it('counts calls, tokens and waits of inference', async () => {
     'turnpike_tokens_total{model="org/small-chat",kind="cached_prompt"}': 100,
     'turnpike_tokens_total{model="org/small-chat",kind="completion"}': 30,
     'turnpike_calls_total{model="small-ear",status="success",stream="false"}': 1,
+    'turnpike_charged_usd_total{model="org/small-chat"}': 0.0025,
     'turnpike_units_total{model="small-ear",unit="minute"}': 61,
     'turnpike_tokens_total{model="small-ear",kind="prompt"}': undefined,
     'turnpike_placements_total{engine="engine-1",reason="match"}': 1,

@@ -19,6 +19,7 @@ export interface EndedCall {
   billingUnit: string;
   /** Measured units of media, which has no tokens. */
   units?: number | undefined;
+  chargeNanoUsd: bigint;
   startedAtMs: number;
   endedAtMs: number;
 }
@@ -111,6 +112,7 @@ export type AlertKind =
   | 'engine_window_too_small'
   | 'backend_misconfigured';
 
+const NANO_PER_USD = 1_000_000_000;
 const BREAKER_VALUES = { closed: 0, half_open: 1, open: 2 };
 
 const FIRST_TOKEN_SECONDS = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 60];
@@ -141,6 +143,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     'turnpike_units_total',
     'What was measured of media, by unit; of what is billed by the minute, seconds.',
   );
+  const charges = counter('turnpike_charged_usd_total', 'US dollars that ended calls were charged.');
   const placements = counter('turnpike_placements_total', 'Calls sent to an engine, by why it was chosen.');
   const firstEvents = histogram(
     'turnpike_engine_first_event_seconds',
@@ -179,6 +182,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       const { canonicalModel: model, status, isStream } = call;
       calls.add(1, { model, status, stream: isStream });
       durations.record((call.endedAtMs - call.startedAtMs) / 1_000, { model });
+      charges.add(Number(call.chargeNanoUsd) / NANO_PER_USD, { model });
       if (call.billingUnit !== 'token') {
         units.add(call.units ?? 0, { model, unit: call.billingUnit });
         return;

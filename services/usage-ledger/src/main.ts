@@ -11,6 +11,7 @@ import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
 import { createAnnounceCredit } from './credits/addCredit.ts';
 import { followCredits } from './credits/followCredits.ts';
+import { observeCredit } from './credits/observeCredit.ts';
 import { takeBackCredit } from './credits/takeBacks.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb, type Db } from './database/createDb.ts';
@@ -87,6 +88,7 @@ startService({
     const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });
     shutdown.defer('timeline', () => timeline.close());
     observeRecovery(telemetry.meter, () => readRecoveryState(reportDb));
+    observeCredit(telemetry.meter, reportDb);
     const router = createClient(modelRouterApi, {
       url: config.ROUTER_INTERNAL_URL,
       internalHeaders,
