@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
@@ -36,6 +37,8 @@ afterAll(() => {
   server.close();
 });
 
+const SINCE = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+
 async function ask(path: string) {
   const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`);
   return { status: answer.status, body: await answer.json() };
@@ -44,7 +47,10 @@ async function ask(path: string) {
 it('is ready while all is there, and else names what is missing and nothing of what an error says; alive it is in any case', async () => {
   expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
   Object.assign(there, { redis: false, postgres: false });
-  expect(await ask('/ready')).toEqual({ status: 503, body: { status: 'not ready', missing: ['redis', 'postgres'] } });
+  expect(await ask('/ready')).toEqual({
+    status: 503,
+    body: { status: 'not ready', missing: ['redis', 'postgres'], since: SINCE },
+  });
   expect(await ask('/health')).toEqual({ status: 200, body: { status: 'ok' } });
 });
 
@@ -53,17 +59,33 @@ it('says why something is missing where its check has words for that', async () 
   balances = 'they are waited for';
   expect(await ask('/ready')).toEqual({
     status: 503,
-    body: { status: 'not ready', missing: ['balances: they are waited for'] },
+    body: { status: 'not ready', missing: ['balances: they are waited for'], since: SINCE },
   });
   balances = true;
   expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
+});
+
+it('says since when it has not been ready', async () => {
+  const sinceOf = async () => ((await ask('/ready')).body as { since?: string }).since;
+  there.redis = false;
+  const first = await sinceOf();
+  expect(first).toEqual(SINCE);
+  there.disk = false;
+  expect(await sinceOf()).toBe(first);
+  Object.assign(there, { redis: true, disk: true });
+  expect(await sinceOf()).toBeUndefined();
+  await setTimeout(2);
+  there.redis = false;
+  const again = await sinceOf();
+  expect(Date.parse(again ?? '')).toBeGreaterThan(Date.parse(first ?? ''));
+  there.redis = true;
 });
 
 it('names what gives no answer within 3 s, and waits no longer for it', async () => {
   postgres = Promise.withResolvers<boolean>().promise;
   expect(await ask('/ready')).toEqual({
     status: 503,
-    body: { status: 'not ready', missing: ['postgres: no answer within 3 s'] },
+    body: { status: 'not ready', missing: ['postgres: no answer within 3 s'], since: SINCE },
   });
   postgres = undefined;
 });
@@ -73,7 +95,10 @@ it('names what wants a look, ready or not', async () => {
   const named = { warnings: ['NAMES_FILE names.json is refused'] };
   expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready', ...named } });
   there.redis = false;
-  expect(await ask('/ready')).toEqual({ status: 503, body: { status: 'not ready', missing: ['redis'], ...named } });
+  expect(await ask('/ready')).toEqual({
+    status: 503,
+    body: { status: 'not ready', missing: ['redis'], since: SINCE, ...named },
+  });
   Object.assign(there, { redis: true });
   warnings = [];
 });

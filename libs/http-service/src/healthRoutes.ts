@@ -37,9 +37,11 @@ type WarningKind =
 
 /**
  * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise, with what is
- * missing, and from the moment it is told to stop. Either names the warnings there are. For the internal listener only.
+ * missing and since when this route has seen that, and from the moment it is told to stop. Either names the warnings there are. For
+ * the internal listener only.
  */
 export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => Warning[] = () => []): Route[] {
+  let since: string | undefined;
   return [
     { method: 'get', path: '/health', guard: openGuard, handler: (_req, res) => void res.json({ status: 'ok' }) },
     {
@@ -49,10 +51,11 @@ export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => 
       handler: async (_req, res) => {
         if (isEnding(res)) return void res.status(503).json({ status: 'ending' });
         const missing = await findMissing(checks);
+        since = missing.length === 0 ? undefined : (since ?? new Date().toISOString());
         const warnings = listWarnings().map(({ text }) => text);
         const more = warnings.length > 0 ? { warnings } : {};
         if (missing.length === 0) res.json({ status: 'ready', ...more });
-        else res.status(503).json({ status: 'not ready', missing, ...more });
+        else res.status(503).json({ status: 'not ready', missing, since, ...more });
       },
     },
   ];

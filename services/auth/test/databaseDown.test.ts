@@ -31,7 +31,7 @@ it('without its database auth gives no verdict, and gives verdicts again when it
   });
   expect(await auth.callInternal('GET', '/ready')).toEqual({
     status: 503,
-    body: { status: 'not ready', missing: ['postgres'] },
+    body: { status: 'not ready', missing: ['postgres'], since: expect.any(String) },
   });
   expect((await auth.callInternal('GET', '/health')).status).toBe(200);
 

@@ -59,10 +59,12 @@ const allReady = (): typeof answers =>
   Object.fromEntries(['edge', ...OPERATED_SERVICES].map((service) => [`/${service}/ready`, READY]));
 const toBody = (body: object): [number, string] => [200, JSON.stringify(body)];
 
+const SINCE = '2026-11-29T17:00:05.000Z';
+
 it('says of each service whether it is ready, else what it lacks, and what wants a look', async () => {
   answers = {
     '/edge/ready': READY,
-    '/auth/ready': [503, '{"status":"not ready","missing":["postgres"]}'],
+    '/auth/ready': [503, `{"status":"not ready","missing":["postgres"],"since":"${SINCE}"}`],
     '/catalog/ready': [503, '{"status":"ending"}'],
     '/catalog/internal/catalog': [200, '{"version":7,"region":"us","models":[]}'],
     '/catalog/metrics': [200, 'turnpike_build_info{version="1.4.0",revision="3be89760d1abcdef"} 1\n'],
@@ -86,7 +88,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
   expect(document).toEqual({
     services: {
       edge: { ...well, state: 'ready', status_of_a_call: 401, milliseconds: 7 },
-      auth: { ...well, state: 'not_ready', missing: ['postgres'] },
+      auth: { ...well, state: 'not_ready', missing: ['postgres'], since: SINCE },
       catalog: { ...well, state: 'ending', build: '1.4.0 3be89760d1ab', version: 7, live_models: 0 },
       'model-router': { ...well, state: 'no_answer' },
       'usage-ledger': {
@@ -104,7 +106,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
   expect(table.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
     ['service', 'state', 'address', 'build', 'what it says of itself'],
     ['edge', 'ready', at('edge'), '-', 'status of a call 401, milliseconds 7'],
-    ['auth', 'not ready, without: postgres', at('auth'), '-'],
+    ['auth', `not ready, without: postgres, since ${SINCE}`, at('auth'), '-'],
     ['catalog', 'ending', at('catalog'), '1.4.0 3be89760d1ab', 'version 7, live models 0'],
     ['model-router', expect.stringMatching(/^no answer: the connection fails/), at('model-router'), '-'],
     ['usage-ledger', 'ready', at('usage-ledger'), '-', 'event lag records 7, dead letters 2, mismatches 0'],

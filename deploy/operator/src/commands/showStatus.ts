@@ -209,8 +209,8 @@ export const showStatus = defineCommand({
       document: {
         services: forEachOf(LOOKED_AT, (service) => {
           const of = found.find((each) => each.service === service);
-          const { state, missing, build } = of?.health ?? {};
-          return { state, missing, build, problems: of?.problems, looks: of?.looks, ...of?.facts };
+          const { state, missing, since, build } = of?.health ?? {};
+          return { state, missing, since, build, problems: of?.problems, looks: of?.looks, ...of?.facts };
         }),
       },
       text: [context.table(COLUMNS, rows), ...toList('Does not work', problems), ...toList('Wants a look', looks)].join(
@@ -230,10 +230,11 @@ function toList(title: string, sentences: string[]): string[] {
   return ['', `  ${title}:`, ...shown, ...(left > 0 ? [`    And ${left} more: --json has them all.`] : [])];
 }
 
-function toStateCell({ state, missing, silence }: Health): string {
+function toStateCell({ state, missing, since, silence }: Health): string {
   const words = state.replaceAll('_', ' ');
   if (silence !== undefined) return `${words}: ${silence}`;
-  return missing.length > 0 ? `${words}, without: ${missing.join(', ')}` : words;
+  const lacks = missing.length > 0 ? `, without: ${missing.join(', ')}` : '';
+  return `${words}${lacks}${since === undefined ? '' : `, since ${since}`}`;
 }
 
 /** `engines 18, engines in 17`. */

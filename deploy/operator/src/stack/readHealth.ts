@@ -8,6 +8,7 @@ const SAMPLE = /^(\w+)(?:\{.*\})? (\S+)$/;
 const saidSchema = z.object({
   status: z.string(),
   missing: z.array(z.string()).default([]),
+  since: z.string().optional(),
   warnings: z.array(z.string()).default([]),
 });
 
@@ -17,6 +18,8 @@ export interface Health {
   state: 'ready' | 'not_ready' | 'ending' | 'no_answer' | 'not_named';
   /** Dependencies that it requires and does not have. */
   missing: string[];
+  /** Since when it has known that it is not ready. */
+  since?: string | undefined;
   /** Sentences of the service about what an operator has to look at. */
   warnings: string[];
   /** Why there is no answer; undefined where there is one. */
@@ -46,7 +49,8 @@ export async function readHealth(internalUrl: string | undefined): Promise<Healt
   const said = saidSchema.safeParse(parseJson(readiness.value.text)).data;
   const { missing, warnings } = said ?? nothing;
   if (readiness.value.status === 200) return { state: 'ready', missing, warnings, ...ofMetrics };
-  return { state: said?.status === 'ending' ? 'ending' : 'not_ready', missing, warnings, ...ofMetrics };
+  const state = said?.status === 'ending' ? 'ending' : 'not_ready';
+  return { state, missing, since: said?.since, warnings, ...ofMetrics };
 }
 
 /** Returns `1.4.0 3be89760d1ab` from the text format of Prometheus. */
