@@ -424,6 +424,12 @@ it('lists workspaces, and shows one with what it has spent', async () => {
   expect(BigInt(chargeNano)).toBeGreaterThan(0n);
   expect(charge).toMatch(/^0\.\d+$/);
 
+  const key = await done('keys', 'show', keyId);
+  expect(key).toMatchObject({ key_id: keyId, workspace_id: workspaceId, status: 'active', calls: 1 });
+  expect(key).toMatchObject({ spent_nano_usd: chargeNano, last_used_on: usage.usage[0].day });
+  const keyTable = await runTurnpike(['keys', 'show', keyId], stack);
+  expect(keyTable.stdout).toMatch(/\n {2}last used on +\d{4}-\d\d-\d\d\n$/);
+
   const shown = await done('workspaces', 'show', workspaceId);
   expect(shown).toMatchObject({ spent_nano_usd: chargeNano, month_spent_usd: charge, billing_status: 'active' });
   expect(BigInt(shown.left_nano_usd)).toBe(10_000_000_000n - BigInt(chargeNano));
@@ -604,6 +610,16 @@ it('counts the engines of models of text, and the backends of models of media', 
   ]);
 });
 
+it('lists the media backends', async () => {
+  const { backends } = await done('media', 'backends');
+  expect(backends).toContainEqual({
+    ...{ id: expect.any(String), url: expect.stringMatching(/^http:/), engine: expect.any(String) },
+    ...{ model: 'flux.1-schnell', slots: expect.any(Number), state: 'ready', is_draining: false },
+  });
+  const { stdout } = await runTurnpike(['media', 'backends'], stack);
+  expect(stdout).toMatch(/^ {2}id +state +model +engine +slots +address\n[\s\S]+ ready +flux\.1-schnell /);
+});
+
 it('says of each service that it is ready, makes a call through the edge, and has nothing that wants a look', async () => {
   const shown = await until('a stack in which all is well', async () => {
     const { code, stdout } = await runTurnpikeHere(['status', '--json'], stack);
@@ -611,7 +627,8 @@ it('says of each service that it is ready, makes a call through the edge, and ha
     // A ledger that has just started has not counted its dead letters.
     return document?.services['usage-ledger'].dead_letters === 0 ? document : undefined;
   });
-  const well = { state: 'ready', missing: [], problems: [], looks: [] };
+  const build = expect.stringMatching(/^dev\b/);
+  const well = { state: 'ready', build, missing: [], problems: [], looks: [] };
   const spool = { spool_bytes: expect.any(Number), spool_limit_bytes: expect.any(Number) };
   const number = expect.any(Number);
   expect(shown).toEqual({
@@ -774,6 +791,7 @@ it.each([
   ],
   [['keys', 'list', '--workspace', 'ws_nobody'], 1, 'There is no such workspace.'],
   [['keys', 'update', 'key_nobody', '--rpm', '5'], 1, 'There is no such key.'],
+  [['keys', 'show', 'key_nobody'], 1, 'There is no such key.'],
   [['keys', 'update', 'key_nobody'], 2, 'nothing to change is given'],
   [['keys', 'update', 'key_nobody', '--budget', 'much'], 2, '--budget must be dollars'],
   [['keys', 'update', 'key_nobody', '--models', 'nope'], 1, 'so the key was not changed'],

@@ -16,6 +16,25 @@ export const mediaJobsApi = defineApi('media-jobs', {
     promise: 'for each model that the backends file lists, how many backends the region has and how many take work',
     answer: z.object({ models: liveModelsSchema }),
   },
+  listBackends: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/backends',
+    promise: 'all that the backends file lists, as this process sees them; one that drains is given nothing new',
+    answer: z.object({
+      backends: z.array(
+        z.object({
+          id: z.string(),
+          url: z.string(),
+          engine: z.string(),
+          model: z.string(),
+          slots: count,
+          state: z.enum(['starting', 'ready', 'out']),
+          is_draining: z.boolean(),
+        }),
+      ),
+    }),
+  },
   listOverdueJobs: {
     callers: ['operator'],
     method: 'GET',

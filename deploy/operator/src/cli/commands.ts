@@ -17,6 +17,7 @@ import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
 import { listInvoices, showInvoice } from '../commands/invoices.ts';
 import { listAudit } from '../commands/listAudit.ts';
+import { listBackends } from '../commands/listBackends.ts';
 import { listCatalogVersions } from '../commands/listCatalogVersions.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
@@ -39,6 +40,7 @@ import { setAutomaticLimit } from '../commands/setAutomaticLimit.ts';
 import { showCall } from '../commands/showCall.ts';
 import { showConsole } from '../commands/showConsole.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
+import { showKey } from '../commands/showKey.ts';
 import { showModel } from '../commands/showModel.ts';
 import { showOrganization } from '../commands/showOrganization.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
@@ -60,6 +62,7 @@ export const COMMANDS: Command[] = [
   createKey,
   listKeys,
   findKeys,
+  showKey,
   updateKey,
   rotateKey,
   endOldSecret,
@@ -121,5 +124,6 @@ export const COMMANDS: Command[] = [
   showDeadLetter,
   replayDeadLetters,
   dismissDeadLetter,
+  listBackends,
   listOverdueJobs,
 ];

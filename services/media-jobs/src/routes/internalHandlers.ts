@@ -6,7 +6,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { findAnyJob } from '../jobs/table/findJobs.ts';
 import type { LookUpDependencies } from './lookUp.ts';
 
-/** Returns the models with backends, for the catalog and the operator, and for the operator the overdue jobs and any job. */
+/** Returns the models with backends, for the catalog and the operator, and for the operator the backends, the overdue jobs and any job. */
 export const createInternalHandlers = ({
   jobs,
   backends,
@@ -21,6 +21,12 @@ export const createInternalHandlers = ({
     }
     return { models };
   },
+  listBackends: () => ({
+    backends: backends.list().map(({ replica: { id, url, engine, model, slots, draining }, state }) => ({
+      ...{ id, url, engine, model, slots, state },
+      is_draining: draining,
+    })),
+  }),
   async getJob({ params: { id } }) {
     const job = await findAnyJob(lookUpDb, id);
     if (!job) throw new ApiError({ kind: 'job_not_found' });
