@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { until } from '@turnpike/test-support/until';
 import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
@@ -40,9 +41,14 @@ async function statusOf(path: string, apiKey: string, body?: object): Promise<nu
   return response.status;
 }
 
-/** Keys that no service has seen yet: each of their requests needs a verdict. */
+const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'hello [[sim: tokens=3]]' }] };
+
+/** Keys that no service has seen yet, of a workspace that has called before: each of their requests needs a verdict. */
 async function freshKeys(): Promise<string[]> {
   const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '10' });
+  const known = await stack.operator.makeKey(workspaceId);
+  // The balances of a new workspace may come late on a busy machine, whoever else calls.
+  await until('a call of the workspace', async () => (await statusOf('/chat/completions', known, CHAT)) === 200);
   return Promise.all(Array.from({ length: ROUNDS }, () => stack.operator.makeKey(workspaceId)));
 }
 
@@ -50,9 +56,8 @@ async function freshKeys(): Promise<string[]> {
 async function callOn(keys: string[]): Promise<number[][]> {
   const statuses: number[][] = [];
   for (const apiKey of keys) {
-    const chat = { model: MODEL, messages: [{ role: 'user', content: 'hello [[sim: tokens=3]]' }] };
     statuses.push([
-      await statusOf('/chat/completions', apiKey, chat),
+      await statusOf('/chat/completions', apiKey, CHAT),
       await statusOf('/svc/key', apiKey),
       await statusOf('/svc/usage', apiKey),
     ]);
