@@ -2,14 +2,12 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { keyId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import { DAY_MS, toDay } from '../report/days.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { KEY_COLUMNS, toKeyDocument, toKeyRow, toShownKey } from '../stack/keyDetails.ts';
 
-const DAY_MS = 86_400_000;
 /** The days whose usage is looked at, today among them. */
 const DAYS = 31;
-
-const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 export const showKey = defineCommand({
   words: 'keys show',

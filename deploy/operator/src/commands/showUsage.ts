@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { day, keyId, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import { DAY_MS, toDay } from '../report/days.ts';
 import type { Services } from '../stack/createServices.ts';
-
-const DAY_MS = 86_400_000;
 
 type Entry = Awaited<ReturnType<Services['ledger']['getUsage']>>['usage'][number];
 type Usage = Omit<Entry, 'key_id' | 'day' | 'model'>;
@@ -16,7 +15,6 @@ const FIELDS = { day: 'day', key: 'key_id', model: 'model' } as const satisfies 
 const GROUPING = new RegExp(`^(${USAGE_GROUPS.join('|')})(,(${USAGE_GROUPS.join('|')}))*$`);
 
 const today = (): string => toDay(Date.now());
-const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 export const showUsage = defineCommand({
   words: 'usage',
