@@ -207,6 +207,7 @@ function toObjectStoreVariables({ s3, dataDir, ports, secrets, portOf }: StackSe
 /** Every variable that each service reads, apart from those whose default is right on a laptop. */
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
   const { region, ports, secrets, publicKeys, observation, serviceSettings } = settings;
+  const revision = readRevision();
   return forEachOf(SERVICE_NAMES, (service) => ({
     ...(entryOf(service).scope === 'region' && { REGION: region, KEYS_PAGE_URL: toKeysPageUrl(ports) }),
     LISTEN_HOST: '127.0.0.1',
@@ -216,7 +217,7 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     INTERNAL_PUBLIC_KEYS: publicKeys[entryOf(service).scope],
     // No load balancer has to notice, and nobody likes to wait for the end.
     DRAIN_SETTLE_MS: '0',
-    BUILD_REVISION: readRevision(),
+    BUILD_REVISION: revision,
     ...observation,
     ...toStoreVariables(service, settings),
     ...toCalleeVariables(service, settings),
