@@ -47,7 +47,7 @@ const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'hello [[sim: t
 async function freshKeys(): Promise<string[]> {
   const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '10' });
   const known = await stack.operator.makeKey(workspaceId);
-  // The balances of a new workspace may come late on a busy machine, whoever else calls.
+  // A busy machine may give the balances of a new workspace late, with a flood or without.
   await until('a call of the workspace', async () => (await statusOf('/chat/completions', known, CHAT)) === 200);
   return Promise.all(Array.from({ length: ROUNDS }, () => stack.operator.makeKey(workspaceId)));
 }

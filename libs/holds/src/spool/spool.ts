@@ -469,7 +469,7 @@ export class Spool {
     this.#segments.set(number, segment);
     this.#writing = number;
     for (const event of events) if (this.#places.has(event.id)) this.#place(event, number);
-    // Nothing of the segments before is unflushed now, so that they are closed.
+    // Closes the segments before, which have no unflushed event left.
     void this.#flush();
   }
 
