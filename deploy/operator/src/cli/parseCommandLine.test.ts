@@ -59,7 +59,7 @@ it.each([
   ['credits add', '"credits" is not a command: did you mean "credit"?'],
   ['stats', '"stats" is not a command: did you mean "status"? "turnpike --help" lists them.'],
   ['frobnicate', '"frobnicate" is not a command: "turnpike --help" lists them.'],
-  ['keys', '"keys" is followed by one of: create, list, find, update, rotate, end-old, block, unblock, revoke.'],
+  ['keys', '"keys" is followed by one of: create, list, find, show, update, rotate, end-old, block, unblock, revoke.'],
   ['keys drop key_a', '"keys" is followed by one of'],
   ['keys create', '--workspace is missing'],
   ['keys create --workspace acme', '--workspace must be an id'],
