@@ -25,6 +25,8 @@ export const configSchema = z.object({
   AUTH_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for auth's verdict on a key; past it the look-up is refused with 503. */
   AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
+  /** Longest time for the balances that a call waits for. The router and media-jobs have to have the same: they wait no longer. */
+  LEDGER_TIMEOUT_MS: z.coerce.number().int().positive().default(1_000),
   /** A router's internal listener: it says what Redis counts, and hears of credit that is taken. */
   ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** The internal listener of the control plane. Unset: the region follows no feed, and credits are the operator's alone. */

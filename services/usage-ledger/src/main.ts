@@ -35,8 +35,6 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 const KEY_CACHE_TTL_MS = 5_000;
 /** Look-ups take no more of auth than this; what the model calls ask comes first. */
 const QUESTIONS_AT_ONCE = 8;
-/** A call that waits for balances has been refused by then: its router waits no longer (`LEDGER_TIMEOUT_MS`). */
-const BALANCES_TIMEOUT_MS = 1_000;
 /** Routers wait 10 s for what they ask about recorded calls. */
 const RECORDED_STATEMENT_TIMEOUT_MS = 6_000;
 /** Longest wait for a connection for what no call waits for: where Postgres is slow, a new one takes several answers of it. */
@@ -59,7 +57,8 @@ startService({
   name: 'usage-ledger',
   schema: configSchema,
   async open({ config, log, telemetry, shutdown, internalHeaders, internalGuard }) {
-    const { REGION: region, DATABASE_URL: databaseUrl, USAGE_QUERY_TIMEOUT_MS: usageQueryTimeoutMs } = config;
+    const { REGION: region, DATABASE_URL: databaseUrl } = config;
+    const { LEDGER_TIMEOUT_MS: balancesTimeoutMs, USAGE_QUERY_TIMEOUT_MS: usageQueryTimeoutMs } = config;
     // One pool for each kind of work, so that none holds up another, however slow or often it is.
     const openPool = (name: string, poolSize: number, statementTimeoutMs: number, waitTimeoutMs?: number): Db => {
       const pool = createDb({ databaseUrl, poolSize, statementTimeoutMs, waitTimeoutMs });
@@ -68,7 +67,7 @@ startService({
     };
     const db = openPool('credits and the event log', 6, STATEMENT_TIMEOUT_MS);
     const recordingDb = openPool('recording', 5, STATEMENT_TIMEOUT_MS, PATIENT_MS);
-    const balancesDb = openPool('balances', 4, BALANCES_TIMEOUT_MS, BALANCES_TIMEOUT_MS);
+    const balancesDb = openPool('balances', 4, balancesTimeoutMs, balancesTimeoutMs);
     const recordedDb = openPool('recorded calls', 3, RECORDED_STATEMENT_TIMEOUT_MS, PATIENT_MS);
     const reportDb = openPool('reports', 3, REPORT_STATEMENT_TIMEOUT_MS);
     const lookUpDb = openPool('look-ups', LOOK_UP_CONNECTIONS, usageQueryTimeoutMs);
