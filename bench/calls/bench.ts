@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
 import type { Scenario } from './scenario.ts';
+import { accessLog } from './scenarios/accessLog.ts';
 import { addedLatency } from './scenarios/addedLatency.ts';
 import { apis } from './scenarios/apis.ts';
 import { chunks } from './scenarios/chunks.ts';
@@ -35,6 +36,7 @@ const SCENARIOS: readonly Scenario[] = [
   memory,
   manyStreams,
   coldStart,
+  accessLog,
 ];
 const ROUNDS = 3;
 const LONG_ROUNDS = 7;

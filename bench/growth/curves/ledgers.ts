@@ -1,8 +1,8 @@
 import { toChatRequest } from '../../calls/wire.ts';
+import { startReplica } from '../../startReplica.ts';
 import { measureInOrder, pick, toLine } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
-import { startReplica } from '../startReplica.ts';
 
 const SIZES = [1, 4];
 const LONG_SIZES = [1, 2, 4];

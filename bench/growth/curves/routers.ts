@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { untilOpen } from '../../calls/untilOpen.ts';
 import { toChatRequest } from '../../calls/wire.ts';
+import { startReplica } from '../../startReplica.ts';
 import { measureInOrder, OF_CALLS, pick, toLine, toLines } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
-import { startReplica } from '../startReplica.ts';
 
 const SIZES = [1, 4];
 const LONG_SIZES = [1, 2, 4];

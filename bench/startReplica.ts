@@ -1,13 +1,13 @@
 import type { ServiceName } from '@turnpike/config/services';
+import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
-import type { GrowthStack } from './startGrowthStack.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 
 /** Starts a further process of a service, and resolves when it is ready. */
 export async function startReplica(
-  { running }: GrowthStack,
+  { running }: { running: RunningStack },
   service: ServiceName,
   { name, env = {} }: { name: string; env?: Record<string, string> },
 ): Promise<{ pid: number; port: number }> {
