@@ -1,5 +1,4 @@
 import { type CatalogChange, compareCatalogs, isLargeChange } from '@turnpike/catalog/compareCatalogs';
-import { CatalogFileError, readCatalogFile } from '@turnpike/catalog/readCatalogFile';
 import { regionSchema } from '@turnpike/config/region';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
@@ -19,6 +18,8 @@ const isOfSwitch = ({ field, from, to }: CatalogChange): boolean =>
   field === 'state' && from === 'disabled' && to === 'live';
 
 async function check(file: string, { services, region, table }: Context): Promise<Report> {
+  // No other command waits for a parser of YAML.
+  const { CatalogFileError, readCatalogFile } = await import('@turnpike/catalog/readCatalogFile');
   const read = await readCatalogFile(file, regionSchema.parse(region)).catch((error: unknown) => {
     if (error instanceof CatalogFileError) return error;
     throw error;

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { parseEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
 import { describeLoss, type EngineEntry, engineEntriesSchema } from '@turnpike/model-router/engineEntries';
 import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
@@ -12,7 +11,7 @@ async function check(file: string, { services, table }: Context): Promise<Report
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new RefusedError(`${file} cannot be read (${error.code}).`, { cause: error });
   });
-  const read = parse(file, text);
+  const read = await parse(file, text);
   if ('mistakes' in read)
     return { document: { file, mistakes: read.mistakes }, text: `${read.mistakes}.`, isFailure: true };
   const { entries, isForced } = read;
@@ -60,10 +59,12 @@ async function check(file: string, { services, table }: Context): Promise<Report
 }
 
 /** Reads the entries as a router does. */
-function parse(
+async function parse(
   file: string,
   text: string,
-): { entries: readonly EngineEntry[]; isForced: boolean } | { mistakes: string } {
+): Promise<{ entries: readonly EngineEntry[]; isForced: boolean } | { mistakes: string }> {
+  // No other command waits for a parser of YAML.
+  const { parseEntriesFile } = await import('@turnpike/lifecycle/followEntriesFile');
   try {
     return parseEntriesFile(text, { file, setting: 'ENGINES_FILE', schema: engineEntriesSchema });
   } catch (error) {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { startOperatorPage } from '../page/startOperatorPage.ts';
 
 export const showConsole = defineCommand({
   words: 'console',
@@ -10,6 +9,8 @@ export const showConsole = defineCommand({
   input: z.object({}),
   async run(_input, { regions, announce }) {
     const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+    // No other command waits for a server.
+    const { startOperatorPage } = await import('../page/startOperatorPage.ts');
     const page = await startOperatorPage(regions);
     announce({ document: { url: page.url }, text: `Open once, in a browser of this machine: ${page.url}` });
     await stopped;
