@@ -22,11 +22,12 @@ export class BufferedLines {
   readonly #waiting: string[] = [];
   #batch = '';
   #batchBytes = 0;
+  /** Runs while lines wait. */
+  #timer: NodeJS.Timeout | undefined;
 
   /** `fields` begin every line, as those of `createLogger` do. */
   constructor(fields: { service: string; scope: string }, msg: string) {
     this.#head = `${JSON.stringify({ level: 'info', ...fields, msg }).slice(0, -1)},"time":"`;
-    setInterval(() => this.#writeAll(), BATCH_MS).unref();
   }
 
   /** Writes one line, and says whether there was room for it. A field that is undefined is left out. `facts` has one field at least. */
@@ -40,7 +41,15 @@ export class BufferedLines {
     }
     this.#batch += line;
     this.#batchBytes += bytes;
+    this.#writeSoon();
     return true;
+  }
+
+  #writeSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (!this.#writeAll()) this.#writeSoon();
+    }, BATCH_MS).unref();
   }
 
   /** Writes what waits. Gives up on a reader that does not read within two seconds. */
