@@ -6,7 +6,7 @@ import type { AlertWebhooks } from '../alerts/alertWebhooks.ts';
 import { raiseAlerts } from '../alerts/raiseAlerts.ts';
 import { SYSTEM, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { BY_CRON, NotOver, workEach } from '../jobs/workEach.ts';
+import { NotOver, WOKEN, workEach } from '../jobs/workEach.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { mailPayers } from '../organizations/mailPayers.ts';
 import { lockOrganization } from '../organizations/workspaces.ts';
@@ -64,7 +64,7 @@ export class BalanceWatch {
     await workEach<LookJob>({ boss, log }, { queue: QUEUE, failing }, ({ workspace_id: workspaceId }) =>
       this.#watch(workspaceId),
     );
-    await boss.work(SWEEP, BY_CRON, async () => {
+    await boss.work(SWEEP, WOKEN, async () => {
       await this.sweep();
     });
     await boss.schedule(SWEEP, sweepCron);

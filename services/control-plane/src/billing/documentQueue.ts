@@ -4,7 +4,7 @@ import { sql } from '@turnpike/postgres/sql';
 import type { PgBoss } from 'pg-boss';
 import type Stripe from 'stripe';
 import type { Db } from '../database/openDatabase.ts';
-import { BY_CRON, NotOver, workEach } from '../jobs/workEach.ts';
+import { NotOver, WOKEN, workEach } from '../jobs/workEach.ts';
 import { copyDocument, type DocumentKind } from './documents.ts';
 import type { Payments } from './paymentProcessor.ts';
 
@@ -57,7 +57,7 @@ export class DocumentQueue {
       const isDone = await copyDocument({ db, payments, documents }, { kind, documentId });
       if (!isDone) throw new NotOver('the document may still change');
     });
-    await boss.work(SWEEP, BY_CRON, async () => {
+    await boss.work(SWEEP, WOKEN, async () => {
       await this.sweep();
     });
     await boss.schedule(SWEEP, SWEEP_CRON);

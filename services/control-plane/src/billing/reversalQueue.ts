@@ -2,7 +2,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { sql } from '@turnpike/postgres/sql';
 import { fromPrisma, type PgBoss } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { BY_CRON, workEach } from '../jobs/workEach.ts';
+import { WOKEN, workEach } from '../jobs/workEach.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { compareWithProcessor } from './compareWithProcessor.ts';
 import { settleDispute } from './disputes.ts';
@@ -73,17 +73,17 @@ export class ReversalQueue {
       await continueRefund({ db, payments }, refundId);
     });
     await workEach<EventJob>(queues, { queue: EVENT, failing: FAILING }, (job) => this.#workOff(payments, job));
-    await boss.work(POLL, BY_CRON, async () => {
+    await boss.work(POLL, WOKEN, async () => {
       await this.poll();
     });
     await boss.schedule(POLL, POLL_CRON);
-    await boss.work(COMPARE, BY_CRON, async () => {
+    await boss.work(COMPARE, WOKEN, async () => {
       const { differences } = await compareWithProcessor({ db, payments });
       for (const difference of differences)
         log.error(difference, 'ALERT a movement at the payment processor differs from our books');
     });
     await boss.schedule(COMPARE, COMPARE_CRON);
-    await boss.work(SWEEP, BY_CRON, async () => {
+    await boss.work(SWEEP, WOKEN, async () => {
       await this.sweep();
     });
     await boss.schedule(SWEEP, SWEEP_CRON);

@@ -2,7 +2,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { sql } from '@turnpike/postgres/sql';
 import { fromPrisma, type PgBoss } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { BY_CRON, NotOver, workEach } from '../jobs/workEach.ts';
+import { NotOver, WOKEN, workEach } from '../jobs/workEach.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { settleTopUp } from './settleTopUp.ts';
@@ -66,7 +66,7 @@ export class SettleQueue {
       if (!isFinal(state)) throw new NotOver(`the top-up is ${state}: it is looked at again`);
     });
     await workEach<EventJob>(queues, { queue: EVENT, failing: FAILING }, (job) => this.#workOff(payments, job));
-    await boss.work(SWEEP, BY_CRON, async () => {
+    await boss.work(SWEEP, WOKEN, async () => {
       await this.sweep();
     });
     await boss.schedule(SWEEP, SWEEP_CRON);

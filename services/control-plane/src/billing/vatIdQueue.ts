@@ -3,7 +3,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { fromPrisma, type PgBoss } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { BY_CRON, NotOver, workEach } from '../jobs/workEach.ts';
+import { NotOver, WOKEN, workEach } from '../jobs/workEach.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { askAgain, readVerdict } from './vatIdGate.ts';
 
@@ -45,7 +45,7 @@ export class VatIdQueue {
     await workEach<VatIdJob>({ boss, log }, { queue: VERDICT, failing }, ({ organization_id: id }) =>
       this.#read(payments, id),
     );
-    await boss.work(ASK_AGAIN, BY_CRON, () => this.askAgain());
+    await boss.work(ASK_AGAIN, WOKEN, () => this.askAgain());
     await boss.schedule(ASK_AGAIN, CRON);
   }
 

@@ -1,10 +1,9 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Job, JobResult, PgBoss } from 'pg-boss';
 
-const POLL_S = 1;
 const AT_ONCE = 5;
-/** For jobs that a time table makes, which may be seconds late. Each look at a queue is a statement of the database. */
-export const BY_CRON = { pollingIntervalSeconds: 10 } as const;
+/** Options of every worker. `openJobQueue` wakes it for a due job, so its own looks are rare. */
+export const WOKEN = { pollingIntervalSeconds: 60 } as const;
 
 /** A job that did what it can for now. It is tried again, and nothing is logged. */
 export class NotOver extends Error {}
@@ -15,7 +14,7 @@ export async function workEach<J extends object>(
   { queue, failing }: { queue: string; failing: string },
   work: (job: J) => Promise<void>,
 ): Promise<void> {
-  const options = { pollingIntervalSeconds: POLL_S, batchSize: AT_ONCE, perJobResults: true } as const;
+  const options = { ...WOKEN, batchSize: AT_ONCE, perJobResults: true } as const;
   await boss.work<J, unknown, typeof options>(queue, options, (jobs: Job<J>[]) =>
     Promise.all(
       jobs.map(async ({ id, data }): Promise<JobResult> => {

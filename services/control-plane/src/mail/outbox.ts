@@ -6,6 +6,7 @@ import type { JobWithMetadata, PgBoss } from 'pg-boss';
 import { fromPrisma } from 'pg-boss';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { Prisma } from '../generated/client.ts';
+import { WOKEN } from '../jobs/workEach.ts';
 import { observeMails, MAIL_QUEUE as QUEUE, toMailOutcome } from './observeMails.ts';
 import { type MailOf, writeMail } from './templates.ts';
 
@@ -14,7 +15,6 @@ const RETRIES = { retryLimit: 20, retryDelay: 5, retryBackoff: true, retryDelayM
 /** A mail server that is silent for so long is given up for this attempt. */
 const SILENCE_MS = 10_000;
 const EXPIRE_S = 60;
-const POLL_S = 0.5;
 
 interface MailerOptions {
   db: Db;
@@ -61,7 +61,7 @@ export class Outbox {
     await boss.createQueue(QUEUE, { ...RETRIES, expireInSeconds: EXPIRE_S });
     await boss.work(
       QUEUE,
-      { pollingIntervalSeconds: POLL_S, includeMetadata: true },
+      { ...WOKEN, includeMetadata: true },
       async (jobs: JobWithMetadata<{ mail_id: string }>[]) => {
         for (const { data, retryCount, retryLimit } of jobs)
           await this.#send(data.mail_id, { isLast: retryCount >= retryLimit });
