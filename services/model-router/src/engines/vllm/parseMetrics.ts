@@ -5,7 +5,9 @@ export interface Sample {
   value: number;
 }
 
-const SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$/;
+const NAME = /^[A-Za-z_:][\w:]*/;
+/** Labels and value behind a name. */
+const REST = /^(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$/;
 /** A label's value may hold commas, braces and escaped quotes. */
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
@@ -13,9 +15,11 @@ const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 export function parseMetrics(text: string, isWanted: (name: string) => boolean): Sample[] {
   const samples: Sample[] = [];
   for (const line of text.split('\n')) {
-    if (line.startsWith('#')) continue;
-    const [, name, labels = '', value] = SAMPLE.exec(line) ?? [];
-    if (name === undefined || !isWanted(name) || Number.isNaN(Number(value))) continue;
+    // A page has thousands of lines of other metrics.
+    const [name] = NAME.exec(line) ?? [];
+    if (name === undefined || !isWanted(name)) continue;
+    const [, labels = '', value] = REST.exec(line.slice(name.length)) ?? [];
+    if (Number.isNaN(Number(value))) continue;
     samples.push({ name, labels: parseLabels(labels), value: Number(value) });
   }
   return samples;
