@@ -190,11 +190,12 @@ it('counts others’ work on the engines that there are now, where new ones have
 });
 
 it.each([
+  [0, 500],
   [1, 50],
   [9, 50],
   [40, 200],
   [150, 500],
-])('tells more seldom where there are many routers: %d others, every %d ms', (others, pauseMs) => {
+])('tells more seldom beside no router, and beside many: %d others, every %d ms', (others, pauseMs) => {
   for (let number = 0; number < others; number += 1)
     one.news.hear(JSON.stringify({ router: String(number), work: {}, placed: [] }));
   expect(one.news.pauseMs).toBe(pauseMs);

@@ -67,8 +67,9 @@ export class RouterNews {
     return this.#others.size;
   }
 
-  /** How long this router waits before it tells something again. */
+  /** How long this router waits before it tells something again. Where it hears no other, what it tells is only for one that comes. */
   get pauseMs(): number {
+    if (this.others === 0) return TELL_AGAIN_MS;
     return Math.min(Math.max(TELL_MS, TELL_MS_PER_ROUTER * this.others), LONGEST_TELL_MS);
   }
 
