@@ -40,11 +40,9 @@ async function tellGate({
   log,
 }: Pick<WorkspaceFollower, 'db' | 'router' | 'forgetVerdicts'> & { log: Logger }): Promise<void> {
   for (;;) {
-    const changed = await db.workspace.findMany({
-      where: { isGateTold: false },
-      orderBy: { workspaceId: 'asc' },
-      take: TOLD_AT_ONCE,
-    });
+    const changed = await db.query(sql<{ workspaceId: string; version: number }>`
+      SELECT workspace_id AS "workspaceId", version FROM workspace
+      WHERE NOT is_gate_told ORDER BY workspace_id LIMIT ${TOLD_AT_ONCE}`);
     if (changed.length > 0) forgetVerdicts();
     for (const workspace of changed) {
       const { workspaceId, version } = workspace;

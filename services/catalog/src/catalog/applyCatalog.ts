@@ -18,7 +18,8 @@ export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: R
   return db.$transaction(async (tx) => {
     await tx.$executeRaw(sql`SELECT pg_advisory_xact_lock(${APPLY_LOCK}::BIGINT)`);
     // Read under the lock, so that the newest version always has every switch that was set before it.
-    const models = disableModels(fileModels, await findDisabledModels(tx));
+    const disabled = await findDisabledModels({ query: (statement) => tx.$queryRaw(statement) });
+    const models = disableModels(fileModels, disabled);
     const content = JSON.stringify(models);
     const contentHash = createHash('sha256').update(content).digest('hex');
     const newest = await tx.catalogVersion.findFirst({ orderBy: { version: 'desc' } });

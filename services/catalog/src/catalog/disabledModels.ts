@@ -1,9 +1,12 @@
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
-import type { Db } from '../database/createDb.ts';
+import type { Queryable } from '@turnpike/postgres/database';
+import { sql } from '@turnpike/postgres/sql';
 
 /** Ids of the models that an administrator switched off, in order. */
-export async function findDisabledModels(db: Pick<Db, 'disabledModel'>): Promise<string[]> {
-  const rows = await db.disabledModel.findMany({ orderBy: { modelId: 'asc' } });
+export async function findDisabledModels(db: Pick<Queryable, 'query'>): Promise<string[]> {
+  const rows = await db.query(
+    sql<{ modelId: string }>`SELECT model_id AS "modelId" FROM disabled_model ORDER BY model_id`,
+  );
   return rows.map(({ modelId }) => modelId);
 }
 
