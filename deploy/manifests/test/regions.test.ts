@@ -295,6 +295,13 @@ describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) =>
   });
 });
 
+describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS].filter(hasMigrationsApart))('%s/migrations', (overlay) => {
+  it('has Jobs alone, so that to delete it takes nothing from the services', () => {
+    const kinds = renderFolder(`${overlay}/migrations`).map(({ kind }) => kind);
+    expect(kinds).toEqual(databasesOf(overlay).map(() => 'Job'));
+  });
+});
+
 describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) => {
   it('runs no migration with the services of a release, which may be an older one than the databases are of', () => {
     const jobs = renderFolder(overlay).filter(({ kind }) => kind === 'Job');
