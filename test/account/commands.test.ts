@@ -48,17 +48,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Describes a stack whose services of a region do not run. */
+/** Describes a stack of two regions whose services do not run. */
 async function describeStack(services: object): Promise<string> {
   const secretsFile = join(folder, 'secrets.json');
   await writeFile(secretsFile, JSON.stringify({ internalKeys: listener.region.signingKeys }));
   const away = { internal_url: 'http://127.0.0.1:1', pid: process.pid };
-  const us = {
+  const region = {
     services: Object.fromEntries(INTERNAL_SERVICES.map((name) => [name, away])),
     secrets_file: secretsFile,
   };
   const file = join(folder, `${Object.keys(services).length}.json`);
-  await writeFile(file, JSON.stringify({ port_base: 'test', services, regions: { us } }));
+  await writeFile(file, JSON.stringify({ port_base: 'test', services, regions: { us: region, eu: region } }));
   return file;
 }
 
@@ -90,7 +90,7 @@ it('lists and shows organizations and members', async () => {
 
 it('opens and ends holds, with the person in the audit', async () => {
   const hold = await read('holds', 'open', organizationId, '--reason', 'dispute', '--note', 'du_1');
-  expect(hold).toMatchObject({ reason: 'dispute', note: 'du_1', written_to: { stack: 'test', region: 'us' } });
+  expect(hold).toMatchObject({ reason: 'dispute', note: 'du_1', written_to: { stack: 'test', region: 'all' } });
   const second = await read('holds', 'open', organizationId, '--reason', 'legal');
   expect((await read('holds', 'list')).holds).toHaveLength(2);
   expect(await read('holds', 'end', second.hold_id)).toMatchObject({ organization_is_on_hold: true });
@@ -151,7 +151,7 @@ it('shows the days that a ledger reported, and those of a restored one once its 
   const { epoch } = epochs[0];
   expect(await read('totals', 'confirm', 'us', epoch)).toMatchObject({
     ...{ region: 'us', epoch, confirmed_by: expect.stringMatching(/^operator:\w/) },
-    written_to: { stack: 'test', region: 'us' },
+    written_to: { stack: 'test', region: 'all' },
   });
   expect((await read('totals', 'list', workspaceId)).days).toEqual([before[0], aDay('2026-10-06', '12', 2)]);
   expect((await run('totals', 'confirm', 'us', epoch)).stdout).toContain(
@@ -300,7 +300,9 @@ it("holds wallets against the region's balances, and counts credit that was give
   stack.regions.us.services['usage-ledger'].internal_url = `http://127.0.0.1:${port}`;
   await writeFile(file, JSON.stringify(stack));
   const compare = (...args: string[]) =>
-    runTurnpikeHere(['wallets', 'compare', '--workspace', workspaceId, '--wait', '0', ...args], { stackFile: file });
+    runTurnpikeHere(['wallets', 'compare', '--region', 'us', '--workspace', workspaceId, '--wait', '0', ...args], {
+      stackFile: file,
+    });
   const credit = (creditId: string, amountNanoUsd: bigint) =>
     addCredit(ledger.db, { creditId, workspaceId, amountNanoUsd, note: '' });
 

@@ -67,7 +67,7 @@ export interface Command {
   operands: Record<string, string>;
   options: Record<string, Option>;
   input: z.ZodType;
-  /** Works on every region of a stack if the command line names none. */
+  /** Works on every region of a stack if the command line names none, or on the account layer, which all regions have together. */
   isOfAllRegions?: true;
   run(input: unknown, context: Context): Promise<Report>;
 }

@@ -70,35 +70,37 @@ async function run(
 ): Promise<{ output: string; code: number }> {
   const choice = { stack, region, env };
   const accesses = command.isOfAllRegions ? await findStacks(choice) : [await findStack(choice)];
+  const [access] = accesses;
+  if (!access) throw new RefusedError('This stack has no region.');
+  const writtenTo = { stack: access.stack, region: accesses.length === 1 ? access.region : 'all' };
+  const place = toPlaceText(writtenTo);
   let isChange = false;
   const toText = ({ document, text }: Report): string => (isJson ? JSON.stringify(document, null, 2) : text);
   const regions: Context[] = [];
-  const toContext = (access: StackAccess): Context => ({
-    region: access.region,
+  const toContext = (of: StackAccess): Context => ({
+    region: of.region,
     regions,
-    services: createServices(access, {
+    services: createServices(of, {
       user: findUser(),
       onChange() {
         isChange = true;
       },
     }),
-    readHealth: (service) => readHealth(addressOf(access, service)),
-    callEdge: async () => access.edge && callEdge(access.edge.publicUrl),
-    addressOf: (service) => addressOf(access, service),
+    readHealth: (service) => readHealth(addressOf(of, service)),
+    callEdge: async () => of.edge && callEdge(of.edge.publicUrl),
+    addressOf: (service) => addressOf(of, service),
     explain(error) {
       if (error instanceof RefusedError) return error.message;
-      return error instanceof InternalCallError ? toProblem(error, access.urls) : undefined;
+      return error instanceof InternalCallError ? toProblem(error, of.urls) : undefined;
     },
     table: (columns, rows) => formatTable(rows, { columns, heading }),
     ...(stdout.isTTY &&
       !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${fitTerminal(text, stdout)}`) }),
     announce: (report) => void stdout.write(`${toText(report)}\n`),
-    confirm: (question, expected) => confirm({ stdin, stderr }, `On ${toPlaceText(access)}: ${question}`, expected),
+    confirm: (question, expected) => confirm({ stdin, stderr }, `On ${place}: ${question}`, expected),
   });
   regions.push(...accesses.map(toContext));
-  const [access, context] = [accesses[0], regions[0]];
-  if (!access || !context) throw new RefusedError('This stack has no region.');
-  const place = toPlaceText(access);
+  const context = regions[0] as Context;
   const {
     document,
     text,
@@ -108,7 +110,6 @@ async function run(
     const words = context.explain(error);
     throw words === undefined ? error : new RefusedError(`${words} [${place}]`, { cause: error });
   });
-  const writtenTo = { stack: access.stack, region: access.region };
   const whole = isChange ? { ...document, written_to: writtenTo } : document;
   const shown = isChange ? `On ${place}:\n${text}` : text;
   const code = isFailure ? REFUSED : wantsLook ? LOOK : DONE;

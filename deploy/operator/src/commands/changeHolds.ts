@@ -6,6 +6,7 @@ import { holdId, organizationId } from '../cli/fields.ts';
 export const openHold = defineCommand({
   words: 'holds open',
   summary: 'put every workspace of an organization on hold, in all regions; a further hold may be open beside it',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG' },
   options: {
     reason: { value: 'REASON', help: HOLD_REASONS.join(', ') },
@@ -28,6 +29,7 @@ export const openHold = defineCommand({
 export const endHold = defineCommand({
   words: 'holds end',
   summary: 'end one hold; the workspaces go on when it was the last open one of their organization',
+  isOfAllRegions: true,
   operands: { holdId: 'HOLD' },
   input: z.object({ holdId }),
   async run({ holdId: id }, { services }) {

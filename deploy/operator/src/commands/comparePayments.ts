@@ -15,6 +15,7 @@ const TIMEOUT_MS = 10 * 60 * 1_000;
 export const comparePayments = defineCommand({
   words: 'payments compare',
   summary: 'hold every movement of money at the payment processor against our books; exit code 1 unless all agree',
+  isOfAllRegions: true,
   options: {
     grace: { value: 'SECONDS', help: 'what moved later may be on its way to our books; 3600 if not given' },
   },

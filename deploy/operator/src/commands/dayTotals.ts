@@ -18,6 +18,7 @@ const EPOCH_COLUMNS = [
 export const listDayTotals = defineCommand({
   words: 'totals list',
   summary: 'spend and requests of a workspace by UTC day, as its region reported them to the account layer',
+  isOfAllRegions: true,
   operands: { workspaceId: 'WORKSPACE' },
   input: z.object({ workspaceId }),
   async run({ workspaceId: id }, { services, table }) {
@@ -42,6 +43,7 @@ export const listDayTotals = defineCommand({
 export const listEpochs = defineCommand({
   words: 'totals epochs',
   summary: 'the lives of the ledger of each region; the days of one that is not confirmed are kept aside',
+  isOfAllRegions: true,
   input: z.object({}),
   async run(_input, { services, table }) {
     const { epochs } = await services.account.listRegionEpochs({ params: {} });
@@ -60,6 +62,7 @@ export const listEpochs = defineCommand({
 export const confirmEpoch = defineCommand({
   words: 'totals confirm',
   summary: 'make the days of a restored ledger count, once it has read the event log again',
+  isOfAllRegions: true,
   operands: { of: 'REGION', epoch: 'EPOCH' },
   input: z.object({ of: regionSchema, epoch }),
   async run({ of: region, epoch: confirmed }, { services }) {

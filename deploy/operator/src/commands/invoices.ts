@@ -22,6 +22,7 @@ const COLUMNS = [
 export const listInvoices = defineCommand({
   words: 'invoices list',
   summary: 'copies of invoices and credit notes, of all organizations or of one',
+  isOfAllRegions: true,
   options: { organization: { value: 'ORG', help: 'those of this organization alone' } },
   input: z.object({ organization: organizationId.optional() }),
   async run({ organization }, { services, table }) {
@@ -48,6 +49,7 @@ export const listInvoices = defineCommand({
 export const showInvoice = defineCommand({
   words: 'invoices show',
   summary: 'one invoice or credit note, with the place and the SHA-256 of its copies',
+  isOfAllRegions: true,
   operands: { documentName: 'NUMBER' },
   input: z.object({ documentName }),
   async run({ documentName: name }, { services }) {

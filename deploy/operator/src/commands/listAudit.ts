@@ -18,6 +18,7 @@ const toCell = (value: unknown): string => (value === null ? '-' : JSON.stringif
 export const listAudit = defineCommand({
   words: 'audit list',
   summary: 'the last 100 changes of an organization, the newest first',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG' },
   options: { before: { value: 'LINE', help: 'the 100 before this line' } },
   input: z.object({

@@ -18,6 +18,7 @@ const COLUMNS = [
 export const listDisputes = defineCommand({
   words: 'disputes list',
   summary: 'disputes of payments as the payment processor has them, and the credit that each has taken',
+  isOfAllRegions: true,
   input: z.object({}),
   async run(_input, { services, table }) {
     const disputes = await readPages(async (after) => {

@@ -18,6 +18,7 @@ const COLUMNS = [
 export const listHolds = defineCommand({
   words: 'holds list',
   summary: 'the open holds of every organization, or every hold of one',
+  isOfAllRegions: true,
   options: { organization: { value: 'ORG', help: 'open and ended holds of this organization alone' } },
   input: z.object({ organization: organizationId.optional() }),
   async run({ organization: id }, { services, table }) {

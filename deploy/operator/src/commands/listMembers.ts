@@ -8,6 +8,7 @@ const COLUMNS = [{ title: 'user' }, { title: 'name' }, { title: 'address' }, { t
 export const listMembers = defineCommand({
   words: 'members list',
   summary: 'the members of an organization and their roles',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG' },
   input: z.object({ organizationId }),
   async run({ organizationId: id }, { services, table }) {

@@ -8,6 +8,7 @@ const COLUMNS = [{ title: 'id' }, { title: 'name' }, { title: 'made' }, { title:
 export const listOrganizations = defineCommand({
   words: 'organizations list',
   summary: 'every organization of the account layer, which all regions have together',
+  isOfAllRegions: true,
   input: z.object({}),
   async run(_input, { services, table }) {
     const organizations = await readPages(async (after) => {

@@ -21,6 +21,7 @@ const MOST = 120;
 export const listRates = defineCommand({
   words: 'rates list',
   summary: 'the dollars per euro of each month',
+  isOfAllRegions: true,
   input: z.object({}),
   async run(_input, { services, table }) {
     const { rates } = await services.account.listRates({ params: {} });
@@ -39,6 +40,7 @@ export const listRates = defineCommand({
 export const importRates = defineCommand({
   words: 'rates import',
   summary: `add the rates of a CSV file of the European Central Bank's series ${SERIES}; a month that is there keeps its rate`,
+  isOfAllRegions: true,
   operands: { file: 'FILE' },
   options: { confirmed: { help: 'take a rate that differs by more than 10 % from the month before' } },
   input: z.object({ file: z.string().min(1), confirmed: z.boolean().default(false) }),

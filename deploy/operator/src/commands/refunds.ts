@@ -36,6 +36,7 @@ const toDocument = ({ taken_nano_usd: taken, ...refund }: Refund) => ({ ...refun
 export const startRefund = defineCommand({
   words: 'refunds start',
   summary: 'take the unspent credit of a top-up back, and refund what was taken by a credit note',
+  isOfAllRegions: true,
   operands: { topUpId: 'TOP_UP' },
   options: {
     amount: {
@@ -69,6 +70,7 @@ export const startRefund = defineCommand({
 export const listRefunds = defineCommand({
   words: 'refunds list',
   summary: 'refunds of top-ups in any state, by the day they were started',
+  isOfAllRegions: true,
   options: { workspace: { value: 'WS', help: 'those of this workspace alone' } },
   input: z.object({ workspace: workspaceId.optional() }),
   async run({ workspace }, { services, table }) {
@@ -86,6 +88,7 @@ export const listRefunds = defineCommand({
 export const showRefund = defineCommand({
   words: 'refunds show',
   summary: 'a refund: what was wanted and taken, and its credit note',
+  isOfAllRegions: true,
   operands: { refundId: 'REFUND' },
   input: z.object({ refundId }),
   async run({ refundId: id }, { services, table }) {

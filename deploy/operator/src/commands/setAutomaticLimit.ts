@@ -9,6 +9,7 @@ const LARGEST = `must be at most ${toAmount(LARGEST_AUTOMATIC_LIMIT_CENTS)}`;
 export const setAutomaticLimit = defineCommand({
   words: 'organizations automatic-limit',
   summary: 'set what automatic top-ups of an organization may be in a month, in each currency; "usual" takes it back',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG', limit: 'AMOUNT|usual' },
   input: z.object({
     organizationId,

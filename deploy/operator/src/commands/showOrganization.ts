@@ -15,6 +15,7 @@ const COLUMNS = [
 export const showOrganization = defineCommand({
   words: 'organizations show',
   summary: 'an organization and its workspaces of all regions, as the account layer has them',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG' },
   input: z.object({ organizationId }),
   async run({ organizationId: id }, { services, table }) {

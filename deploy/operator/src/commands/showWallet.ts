@@ -9,6 +9,7 @@ const COLUMNS = [{ title: 'transfer' }, { title: 'code' }, { title: 'USD' }, { t
 export const showWallet = defineCommand({
   words: 'wallet show',
   summary: 'the credit and the spend of a workspace in the books of the account layer, and the transfers of its wallet',
+  isOfAllRegions: true,
   operands: { workspaceId: 'WORKSPACE' },
   input: z.object({ workspaceId }),
   async run({ workspaceId: id }, { services, table }) {

@@ -19,6 +19,7 @@ const COLUMNS = [
 export const listTopUps = defineCommand({
   words: 'top-ups list',
   summary: 'payments into the wallets of workspaces, by the day they were started',
+  isOfAllRegions: true,
   options: { workspace: { value: 'WS', help: 'those of this workspace alone' } },
   input: z.object({ workspace: workspaceId.optional() }),
   async run({ workspace }, { services, table }) {
@@ -48,6 +49,7 @@ export const listTopUps = defineCommand({
 export const settleTopUp = defineCommand({
   words: 'top-ups settle',
   summary: 'ask the payment processor for a payment, and credit it once if it is there',
+  isOfAllRegions: true,
   operands: { topUpId: 'TOP_UP' },
   input: z.object({ topUpId }),
   async run({ topUpId: id }, { services }) {

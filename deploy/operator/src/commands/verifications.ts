@@ -21,6 +21,7 @@ const COLUMNS = [
 export const listVerifications = defineCommand({
   words: 'verifications list',
   summary: 'the identity verifications of an organization and its members, by their references at the provider',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG' },
   input: z.object({ organizationId }),
   async run({ organizationId: id }, { services, table }) {
@@ -69,6 +70,7 @@ const toState = ({ status, reason, expires, redacted }: z.output<z.ZodObject<typ
 export const addVerification = defineCommand({
   words: 'verifications add',
   summary: 'record a check by an identity provider, by its reference alone',
+  isOfAllRegions: true,
   operands: { organizationId: 'ORG' },
   options: {
     kind: { value: 'KIND', help: VERIFICATION_KINDS.join(', ') },
@@ -97,6 +99,7 @@ export const addVerification = defineCommand({
 export const setVerification = defineCommand({
   words: 'verifications set',
   summary: 'record the state of a check at its provider; one that is redacted stays so',
+  isOfAllRegions: true,
   operands: { verificationId: 'VERIFICATION' },
   options: stateOptions,
   input: z.object({ verificationId, ...state }),
