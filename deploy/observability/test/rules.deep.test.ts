@@ -231,6 +231,11 @@ const CASES: Case[] = [
     says: 'No replica of control-plane answers. The regions serve calls without it.',
   },
   {
+    alert: 'AccountPostgresAway',
+    series: { [at('turnpike_euro_rate_known')]: UNKNOWN },
+    says: 'Postgres does not answer the control plane. The regions serve calls without it.',
+  },
+  {
     alert: 'MailWaits',
     series: { [at('turnpike_mail_oldest_seconds')]: stays(1_200) },
     says: 'A mail to a member has waited for 20m 0s',
@@ -353,6 +358,13 @@ const CASES: Case[] = [
     },
     labels: { job: 'catalog', subject: 'CATALOG_FILE' },
     says: 'catalog refuses CATALOG_FILE: the last good one is in force',
+  },
+  {
+    alert: 'CatalogPostgresAway',
+    series: {
+      'turnpike_warnings{job="catalog", instance="catalog-1", kind="postgres_away", subject="DATABASE_URL"}': stays(1),
+    },
+    says: 'Postgres does not answer the catalog: what is in force stays, and no change comes into force',
   },
   {
     alert: 'EngineLeftOut',

@@ -14,7 +14,7 @@ export type ReadinessChecks = Record<string, () => Readiness | Promise<Readiness
 /** A thing that an operator has to look at, though calls are served. */
 export interface Warning {
   kind: WarningKind;
-  /** The file's setting, the routing target, the catalog model, the engine or the media backend. A label of a metric, so never the words of a client. */
+  /** The setting of the file or of the database, the routing target, the catalog model, the engine or the media backend. A label of a metric, so never the words of a client. */
   subject: string;
   /** Describes to operators what is wrong, since when, and what holds meanwhile. */
   text: string;
@@ -25,6 +25,7 @@ export interface Warning {
  * engines of a routing target cannot be listed. `model_without_engine`: no engine takes calls of a model that the catalog sells.
  * `engine_silent`: an engine that takes calls did not answer its last check. `model_without_backend`: no media backend takes work
  * for a model. `backend_silent`: one that takes work did not answer its last check. `object_store_away`: the object store gives no answer of use.
+ * `postgres_away`: Postgres gives no answer, and calls are served without it.
  */
 type WarningKind =
   | 'file_refused'
@@ -33,7 +34,8 @@ type WarningKind =
   | 'engine_silent'
   | 'model_without_backend'
   | 'backend_silent'
-  | 'object_store_away';
+  | 'object_store_away'
+  | 'postgres_away';
 
 /**
  * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise, with what is

@@ -3,7 +3,6 @@ import { modelsConsoleApi } from '@turnpike/console-api/console/models';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
 import { toChangeLog } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
-import type { Warning } from '@turnpike/http-service/healthRoutes';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { type CatalogVersionBody, catalogApi } from '@turnpike/internal-api/catalog';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
@@ -16,6 +15,7 @@ import type { CatalogFault } from './api/catalogError.ts';
 import { createToWireError } from './api/catalogError.ts';
 import type { CatalogVersion } from './catalog/applyCatalog.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
+import { listCatalogWarnings } from './catalog/listCatalogWarnings.ts';
 import type { ModelChange, SwitchModel } from './catalog/switchModel.ts';
 import { getModel } from './routes/getModel.ts';
 import { getModels, listModelBodies, type ModelsDependencies } from './routes/getModels.ts';
@@ -38,20 +38,10 @@ export interface AppDependencies extends ModelsDependencies {
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  // The service listens only after it has a catalog.
+  // The service listens only after it has a catalog, and serves that without Postgres.
   readinessChecks: {},
   listWarnings: () => listCatalogWarnings(dependencies.catalog),
 });
-
-function listCatalogWarnings(catalog: Pick<CatalogInForce, 'current' | 'fault'>): Warning[] {
-  const fault = catalog.fault();
-  if (!fault) return [];
-  const [first = '', ...others] = fault.mistakes;
-  const more = others.length > 0 ? `, and ${others.length} more` : '';
-  const since = fault.since.toISOString();
-  const text = `the catalog file is refused: ${first}${more}; since ${since} version ${catalog.current().version} stays in force`;
-  return [{ kind: 'file_refused', subject: 'CATALOG_FILE', text }];
-}
 
 /** The routes that clients reach through the edge. */
 function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): RouteTable {

@@ -16,6 +16,7 @@ const snapshot = { version: 7, region: 'us' as const, models: [] };
 const catalog = {
   current: () => snapshot,
   fault: () => undefined,
+  databaseAwaySince: () => undefined,
   refresh: async () => snapshot,
   close: async () => {},
 };

@@ -58,6 +58,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const catalog = {
     current: () => snapshot,
     fault: () => undefined,
+    databaseAwaySince: () => undefined,
     refresh: async () => snapshot,
     close: async () => {},
   };

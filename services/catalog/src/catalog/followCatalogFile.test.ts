@@ -6,6 +6,7 @@ import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { listenToLog, type TestLog } from '../../test/listenToLog.ts';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
 import { type CatalogInForce, followCatalogFile } from './followCatalogFile.ts';
+import { listCatalogWarnings } from './listCatalogWarnings.ts';
 
 let postgres: TestPostgres;
 let opened: TestCatalog;
@@ -136,6 +137,25 @@ it('keeps what is in force while the database is away, and applies the change wh
     await postgres.restart();
   }
   await until('version 2 to be in force', () => catalog.current().version === 2);
+});
+
+it('warns of a database that is away, and no more once it answers', async () => {
+  await opened.put(good);
+  const catalog = await follow();
+  await postgres.crash();
+  try {
+    await until('a warning', () => listCatalogWarnings(catalog).length > 0);
+    expect(listCatalogWarnings(catalog)).toEqual([
+      {
+        kind: 'postgres_away',
+        subject: 'DATABASE_URL',
+        text: expect.stringMatching(/^postgres gives no answer since 20\S+Z: version 1 stays in force$/),
+      },
+    ]);
+  } finally {
+    await postgres.restart();
+  }
+  await until('no warning', () => listCatalogWarnings(catalog).length === 0);
 });
 
 it('looks no more once it is closed', async () => {

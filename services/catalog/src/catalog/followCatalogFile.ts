@@ -10,6 +10,8 @@ import { enableModels, findDisabledModels } from './disabledModels.ts';
 import { CatalogFileError, readCatalogFile } from './readCatalogFile.ts';
 
 const LOOK_MS = 1_000;
+/** Time without an answer of the database after which it is away. */
+const AWAY_MS = 5_000;
 /** Changes of a version that one line names. */
 const MAX_LOGGED = 50;
 
@@ -24,6 +26,8 @@ export interface CatalogInForce {
   current(): CatalogSnapshot;
   /** Undefined while the file is in force. */
   fault(): CatalogFault | undefined;
+  /** The time of the database's last answer, once it has given none for 5 s. Undefined while it answers. */
+  databaseAwaySince(): Date | undefined;
   /** Looks at once instead of within a second, and resolves with what is in force then. Rejects without a database. */
   refresh(): Promise<CatalogSnapshot>;
   /** Looks no more; resolves when a look in progress has ended. */
@@ -49,6 +53,7 @@ export async function followCatalogFile({
   // Taken before the file is read, so that a change in between is seen at the next look.
   let seenFile = await changeMarkOf(path);
   let seenDisabled = await findDisabledModels(db);
+  let answeredAt = new Date();
   let fault: CatalogFault | undefined;
   let { fileModels, catalog } = await start();
 
@@ -79,6 +84,7 @@ export async function followCatalogFile({
   async function look(): Promise<void> {
     const file = await changeMarkOf(path);
     const disabled = await findDisabledModels(db);
+    answeredAt = new Date();
     if (file === seenFile && disabled.join() === seenDisabled.join()) return;
     const latest = file === seenFile ? fileModels : await readModels();
     // A refused file puts nothing in force. A switch of a model does, also beside one.
@@ -123,6 +129,7 @@ export async function followCatalogFile({
   return {
     current: () => catalog,
     fault: () => fault,
+    databaseAwaySince: () => (Date.now() - answeredAt.getTime() > AWAY_MS ? answeredAt : undefined),
     async refresh() {
       await looking.now();
       return catalog;
