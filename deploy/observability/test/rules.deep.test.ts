@@ -444,7 +444,7 @@ const CASES: Case[] = [
   {
     alert: 'MediaStoreAway',
     series: { [at('turnpike_object_store_failures_total')]: grows(5) },
-    says: 'The object store does not take outputs, or does not remove them; what cannot be stored for an hour has failed',
+    says: 'The object store does not answer, take files or remove them; what cannot be stored for an hour has failed',
   },
   {
     alert: 'MediaOrphans',

@@ -24,7 +24,7 @@ export interface Warning {
  * `file_refused`: a file that is read again on change cannot be used, and the last good one is in force. `target_not_listed`: the
  * engines of a routing target cannot be listed. `model_without_engine`: no engine takes calls of a model that the catalog sells.
  * `engine_silent`: an engine that takes calls did not answer its last check. `model_without_backend`: no media backend takes work
- * for a model. `backend_silent`: one that takes work did not answer its last check. `object_store_away`: the object store gives no answer of use.
+ * for a model. `backend_silent`: one that takes work did not answer its last check. `object_store_away`: the object store gives no answer of use, or refuses writes.
  * `postgres_away`: Postgres gives no answer, and calls are served without it.
  */
 type WarningKind =

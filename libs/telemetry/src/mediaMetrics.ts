@@ -52,7 +52,7 @@ export interface MediaMetrics {
   attemptEnded(replica: { readonly id: string }, result: string): void;
   bytesStored(of: StoredKind, bytes: number): void;
   bytesRemoved(of: StoredKind, bytes: number): void;
-  /** The object store did not do what was asked of it, which is tried again. */
+  /** The object store did not do what was asked of it. */
   storeFailed(): void;
   /** A replica had a job that no row names, and it was removed there. */
   orphanRemoved(replica: { readonly id: string }): void;
@@ -108,7 +108,7 @@ export function createMediaMetrics(meter: Meter): MediaMetrics {
   );
   const storeFailures = counter(
     'turnpike_object_store_failures_total',
-    'Outputs that the object store did not take, and files that it did not remove: tried again.',
+    'Times that the object store did not answer, take a file or remove one.',
   );
   const orphans = counter('turnpike_orphans_removed_total', 'Jobs of media backends that no row names, removed there.');
   const strays = counter(

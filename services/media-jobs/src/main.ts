@@ -62,9 +62,9 @@ startService({
       databaseUrl: config.DATABASE_URL,
       say: (line) => log.warn(line),
     });
-    const store = await openObjectStore(config, { log });
-    shutdown.defer('object store', () => store.close());
-    const storeWatch = watchStore(store, { metrics: mediaMetrics, log });
+    const opened = await openObjectStore(config, { log });
+    shutdown.defer('object store', () => opened.close());
+    const { store, ...storeWatch } = watchStore(opened, { metrics: mediaMetrics, log });
     shutdown.defer('look at the object store', () => storeWatch.close());
     const money = await openMoney(base, metrics);
     const catalog = followCatalog({

@@ -1,18 +1,23 @@
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
-import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';
+import type { ObjectStore, StoredBytes } from '@turnpike/object-store/objectStore';
+import { ObjectStoreError, unavailable } from '@turnpike/object-store/objectStoreError';
 import { until } from '@turnpike/test-support/until';
-import { type StoreWatch, watchStore } from '../src/jobs/watchStore.ts';
+import { watchStore } from '../src/jobs/watchStore.ts';
 
 /** The answer of the store. */
 let answer: () => Promise<undefined>;
+/** The outcome of the next put. */
+let stored: () => Promise<StoredBytes>;
 let failures: number;
-let watch: StoreWatch;
+let watch: ReturnType<typeof watchStore<Pick<ObjectStore, 'head' | 'put'>>>;
 beforeEach(() => {
   answer = async () => undefined;
+  stored = async () => ({ bytes: 0, sha256: '' });
   failures = 0;
   watch = watchStore(
-    { head: () => answer() },
+    { head: () => answer(), put: () => stored() },
     {
       metrics: {
         storeFailed() {
@@ -21,6 +26,7 @@ beforeEach(() => {
       },
       log: createLogger({ service: 'test', level: 'silent' }),
       roundMs: 10,
+      refusedMs: 5_000,
     },
   );
 });
@@ -44,4 +50,30 @@ it.each<[string, () => Promise<undefined>]>([
   expect(failures).toBeGreaterThan(0);
   answer = async () => undefined;
   await until('no warning', async () => watch.listWarnings().length === 0);
+});
+
+const put = () => watch.store.put('jobs/a/b.bin', Readable.from([]), { contentType: 'text/plain', maxBytes: 1 });
+
+it('names a store that answers and refuses writes, counts that, and names it no more after a while without a refusal', async () => {
+  const refusal = unavailable('failing');
+  stored = () => Promise.reject(refusal);
+  await expect(put()).rejects.toBe(refusal);
+  expect(watch.listWarnings()).toEqual([
+    {
+      kind: 'object_store_away',
+      subject: 'OBJECT_STORE',
+      text: expect.stringMatching(
+        /^the object store refuses writes \(failing\), last at 20\S+Z, perhaps because it is full: what was made waits for it$/,
+      ),
+    },
+  ]);
+  expect(failures).toBe(1);
+  await until('no warning', async () => watch.listWarnings().length === 0);
+});
+
+it('names no store for what is wrong with an object', async () => {
+  stored = () => Promise.reject(new ObjectStoreError('too_large'));
+  await expect(put()).rejects.toThrow('too_large');
+  expect(watch.listWarnings()).toEqual([]);
+  expect(failures).toBe(0);
 });

@@ -11,7 +11,7 @@ import { readRedis } from '../../support/evidence/readRedis.ts';
 import { readTables } from '../../support/evidence/readTables.ts';
 import type { CellContext } from '../cellContext.ts';
 import type { Fault } from '../fault.ts';
-import { failDeletes } from '../stack/failDeletes.ts';
+import { failDeletes } from '../stack/failingStore.ts';
 import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
 import type { LinkChoice } from '../stack/links.ts';
 import type { FaultStack } from '../stack/startFaultStack.ts';

@@ -2,6 +2,7 @@ import type { ServiceName } from '@turnpike/config/services';
 import pg from 'pg';
 import { type TroubledDisk, troubleDisk } from '../disk/troubleDisk.ts';
 import { disturb, type Fault, freeze, kill } from '../fault.ts';
+import { refuseWrites } from '../stack/failingStore.ts';
 import type { LinkChoice } from '../stack/links.ts';
 import type { TroubledPart } from './trouble.ts';
 
@@ -82,6 +83,23 @@ const NO_OBJECTS = {
   code: 3,
   alert: 'MediaStoreAway',
 } as const;
+
+const TO_OBJECTS: LinkChoice = { from: 'media-jobs', to: 's3' };
+/** The store answers and refuses writes, while clients go on ordering clips. */
+const fillObjects: Fault = {
+  async strike(context) {
+    const { links, stopLater } = context.stack;
+    const full = await refuseWrites(links.targetOf(TO_OBJECTS));
+    stopLater(() => full.close());
+    links.redirect(TO_OBJECTS, full.port);
+    links.reset(TO_OBJECTS);
+    context.startMedia({ kinds: ['video'], calls: 40, perSecond: 2 });
+  },
+  async repair({ stack: { links } }) {
+    links.redirect(TO_OBJECTS, links.targetOf(TO_OBJECTS));
+    links.reset(TO_OBJECTS);
+  },
+};
 
 /** The log of what an engine served ends with its process, so it is read first. */
 const killEngine: Fault = {
@@ -197,7 +215,12 @@ export const ROWS: Record<string, TroubledPart> = {
     part: 'object store',
     dead: { fault: kill('s3proxy'), ...NO_OBJECTS },
     hung: { fault: freeze('s3proxy'), ...NO_OBJECTS },
-    full: 'it answers and refuses writes: MediaStoreAway tells of it',
+    full: {
+      fault: fillObjects,
+      named: ['media-jobs', 'the object store refuses writes'],
+      code: 3,
+      alert: 'MediaStoreAway',
+    },
   },
   engine: {
     part: 'one engine of several',

@@ -43,7 +43,6 @@ export async function storeFile(
       };
     } catch (error) {
       if (!isStoreDown(error)) throw error;
-      metrics.storeFailed();
       if (tries === 0) log.warn({ err: error, jobId }, 'the object store takes nothing; what was made waits for it');
       await pause(backoffMs(tries, BACKOFF), held.signal);
     }

@@ -2,13 +2,15 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import type { AddressInfo } from 'node:net';
 import type { Random } from '../load/random.ts';
 
-/** A server before the object store that fails some of its deletes, and passes all else on as it is. */
-export interface FailingDeletes {
+/** A server before the object store that fails some of its requests, and passes all else on as it is. */
+export interface FailingStore {
   port: number;
-  /** Deletes that were refused, and those that were done without a word. */
-  readonly failed: { refused: number; unanswered: number };
+  /** Requests that were refused, and those that were done without a word. */
+  readonly failed: Record<Failure, number>;
   close(): Promise<void>;
 }
+
+type Failure = 'refused' | 'unanswered';
 
 /** Share of the objects whose deletes fail. */
 const SHARE = 0.3;
@@ -16,14 +18,11 @@ const SHARE = 0.3;
 const TIMES: [number, number] = [3, 6];
 const REFUSAL = '<?xml version="1.0"?><Error><Code>ServiceUnavailable</Code><Message>Try again.</Message></Error>';
 
-/** Opens one before a store that listens on this port of the loopback address. */
-export async function failDeletes(storePort: number, random: Random): Promise<FailingDeletes> {
-  const agent = new Agent({ keepAlive: true });
-  const failed = { refused: 0, unanswered: 0 };
+/** Fails some deletes of a store that listens on this port of the loopback address. */
+export function failDeletes(storePort: number, random: Random): Promise<FailingStore> {
   /** Deletes of each object that are still to fail, and how. */
-  const left = new Map<string, { times: number; kind: keyof typeof failed }>();
-
-  function drawFailure(method = '', url = ''): keyof typeof failed | undefined {
+  const left = new Map<string, { times: number; kind: Failure }>();
+  return failRequests(storePort, (method, url) => {
     if (method !== 'DELETE') return undefined;
     let object = left.get(url);
     if (!object) {
@@ -33,10 +32,22 @@ export async function failDeletes(storePort: number, random: Random): Promise<Fa
     }
     object.times -= 1;
     return object.times >= 0 ? object.kind : undefined;
-  }
+  });
+}
+
+/** Refuses every write to a store that listens on this port of the loopback address, as one that is full does. */
+export const refuseWrites = (storePort: number): Promise<FailingStore> =>
+  failRequests(storePort, (method) => (method === 'PUT' || method === 'POST' ? 'refused' : undefined));
+
+async function failRequests(
+  storePort: number,
+  findFailure: (method: string, url: string) => Failure | undefined,
+): Promise<FailingStore> {
+  const agent = new Agent({ keepAlive: true });
+  const failed = { refused: 0, unanswered: 0 };
 
   function pass(req: IncomingMessage, res: ServerResponse): void {
-    const failure = drawFailure(req.method, req.url);
+    const failure = findFailure(req.method ?? '', req.url ?? '');
     if (failure) failed[failure] += 1;
     if (failure === 'refused') {
       req.resume();
