@@ -294,13 +294,20 @@ it('does not let an engine that never answers delay another', async () => {
 it('gives an engine no call for a moment whose probe finds it full, and has it in', async () => {
   const { one, behave, registry } = await start(wellBehaved);
   await untilHealthy(one);
+  const { room } = one;
+  const { sayBusy } = room;
+  let hadRoom: boolean | undefined;
+  room.sayBusy = () => {
+    sayBusy.call(room);
+    hadRoom = room.hasRoomFor(1);
+  };
   behave(
     0,
     without((res) => res.writeHead(503).end()),
   );
   registry.report(one, failing('ws_1'));
-  await until('its room to be closed', () => !one.room.hasRoomFor(1));
-  expect([one.isHealthy, one.state]).toEqual([true, 'ready']);
+  await until('the probe to find it full', () => hadRoom !== undefined);
+  expect([hadRoom, one.isHealthy, one.state]).toEqual([false, true, 'ready']);
 });
 
 it('drains what the file no longer lists or says to drain, and takes up what it adds, with what it knew', async () => {
