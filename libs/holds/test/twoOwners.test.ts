@@ -78,6 +78,9 @@ const reportsOf = (name: string) => ({
   }),
 });
 
+/** Long: the ledger here answers, though a busy machine may take its time. */
+const ledgerOptions = () => ({ ledgerUrl: ledger.url, internalHeaders: () => ({}), timeoutMs: 20_000 });
+
 async function start(owner: string): Promise<OwnerProcess> {
   const folder = folders.get(owner) ?? (await aTemporaryFolder());
   folders.set(owner, folder);
@@ -86,7 +89,7 @@ async function start(owner: string): Promise<OwnerProcess> {
   const sessionState = new SessionState();
   const pending = new PendingCalls();
   const { spool, left } = await recoverSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
-  const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), sessionState });
+  const absorber = createAbsorber({ redis, sessionState, ...ledgerOptions() });
   const holds = new Holds({
     shards: shardsOf(aShard(redis, sessionState)),
     owner,
@@ -167,10 +170,7 @@ function record(): void {
 
 async function loadBalances(): Promise<void> {
   const { redis, sessionState } = opened;
-  await createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), sessionState }).load(
-    key.workspace.workspaceId,
-    key.keyId,
-  );
+  await createAbsorber({ redis, sessionState, ...ledgerOptions() }).load(key.workspace.workspaceId, key.keyId);
 }
 
 it('keeps a job’s hold, which was raised, over the ends of its processes, beside calls that come and go', async () => {

@@ -19,7 +19,13 @@ afterAll(() => Promise.all([opened.close(), ledger.close()]));
 
 const lackOf = (key: KeyRecord, leastNanoUsd = 10n) => {
   const { redis, sessionState } = opened;
-  const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), sessionState });
+  const absorber = createAbsorber({
+    redis,
+    ledgerUrl: ledger.url,
+    internalHeaders: () => ({}),
+    sessionState,
+    timeoutMs: 20_000,
+  });
   const findShortage = createFindShortage(redis, { sessionState });
   return findLack({ absorber, findShortage, log: aSilentLogger() }, key, leastNanoUsd).then((lack) => lack?.shortfall);
 };
