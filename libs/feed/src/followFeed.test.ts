@@ -20,6 +20,7 @@ beforeAll(async () => {
     databaseUrl: await postgres.createDatabase(),
     poolSize: 4,
     statementTimeoutMs: 30_000,
+    waitTimeoutMs: 30_000,
   });
   await db.execute(sql`
     CREATE TABLE feed_cursor (only_one BOOLEAN PRIMARY KEY DEFAULT true, epoch TEXT, seq INTEGER NOT NULL DEFAULT 0, chain TEXT)`);

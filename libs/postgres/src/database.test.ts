@@ -25,8 +25,17 @@ afterAll(async () => {
   await postgres.stop();
 });
 
+/** A busy machine may take its time to connect. */
+const WAIT_TIMEOUT_MS = 30_000;
 const openDatabase = (options: Partial<PoolOptions> = {}): Database =>
-  new Database({ service: 'test', databaseUrl, poolSize: 2, statementTimeoutMs: 30_000, ...options });
+  new Database({
+    service: 'test',
+    databaseUrl,
+    poolSize: 2,
+    statementTimeoutMs: 30_000,
+    waitTimeoutMs: WAIT_TIMEOUT_MS,
+    ...options,
+  });
 const one = sql<{ one: number }>`SELECT 1 AS one`;
 const nap = (seconds: number) => sql`SELECT pg_sleep(${seconds})::TEXT`;
 const addThing = (id: number) => sql`INSERT INTO thing VALUES (${id}, 1)`;

@@ -9,7 +9,9 @@ let databaseUrl: string;
 beforeAll(async () => {
   postgres = await openPostgres();
   databaseUrl = await postgres.createDatabase();
-  const db = new Database({ service: 'test', databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
+  // A busy machine may take its time to connect.
+  const timeouts = { statementTimeoutMs: 30_000, waitTimeoutMs: 30_000 };
+  const db = new Database({ service: 'test', databaseUrl, poolSize: 1, ...timeouts });
   await db.execute(sql`
     CREATE TABLE thing (
       id TEXT PRIMARY KEY, size INT NOT NULL CHECK (size > 0), made_at TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp())`);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { isCanceled, isConflict, isRefused, isUnreachable, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
-import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
+import { openTestCatalog, type TestCatalog, WAIT_TIMEOUT_MS } from '../../test/openTestCatalog.ts';
 import { createDb, type Db } from './createDb.ts';
 
 let postgres: TestPostgres;
@@ -102,7 +102,7 @@ it('gives up a database that takes the connection and says nothing, within its d
 
 it('tells that the database went away during a statement', async () => {
   const own = await startPostgres();
-  const db = createDb(await own.createDatabase());
+  const db = createDb(await own.createDatabase(), WAIT_TIMEOUT_MS);
   await db.$connect();
   await db.$queryRaw`SELECT 1`;
   const nap = failureOf(db.$queryRaw`SELECT pg_sleep(20)::TEXT`);
