@@ -45,7 +45,7 @@ function aKeepingLogger(): Logger {
 }
 beforeEach(async () => {
   await opened.redis.flushall();
-  redis = connectRedis(opened.server.url, { timeoutMs: 500, log: aSilentLogger() });
+  redis = connectRedis(opened.server.url, { timeoutMs: 2_000, log: aSilentLogger() });
   await until('the connection stands', () => redis.status === 'ready');
   [reports, sessions, logged] = [[], [], []];
   isLedgerAway = false;
