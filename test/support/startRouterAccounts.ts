@@ -54,7 +54,7 @@ export interface RouterAccountsOptions {
 }
 
 const MODEL = aPricedModel();
-/** Redis is killed here, never slow: nothing but a busy machine would miss a shorter one. */
+/** Redis and the ledger are killed or cut off here, never slow: nothing but a busy machine would miss a shorter one. */
 const TIMEOUT_MS = 5_000;
 
 export async function startRouterAccounts(options: RouterAccountsOptions): Promise<RouterAccounts> {
@@ -81,7 +81,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     },
     close: async () => {},
   };
-  const countingNow = () => countByShard(shards, { ...ledger, ledgerUrl: ledger.ledgerUrl });
+  const countingNow = () => countByShard(shards, { ...ledger, ledgerUrl: ledger.ledgerUrl, timeoutMs: TIMEOUT_MS });
   const absorber: Pick<Absorber, 'load' | 'absorbCalls'> = {
     load: (...what) => countingNow().absorber.load(...what),
     absorbCalls: (questions) => countingNow().absorber.absorbCalls(questions),
