@@ -229,16 +229,17 @@ it.each([
   await server.kill();
   await until('the loss is noticed', async () => routers.every((each) => !each.isOpen()));
   expect(await succeed(before, 400n)).toBe(true);
-  // The gate stays closed for 3 s, as one router that is heard puts nothing back; and nobody who is cut off hears that it opened.
+  // The gate stays closed, as one router that is heard puts nothing back; and nobody who is cut off hears that it opened.
   await ledger.db.router.create({
     data: { routerId: 'slow', shard: '0-16383', heardAt: new Date(Date.now() + 3_600_000) },
   });
   cutOff.add(1);
   await server.restart({ empty });
-  await until(
-    'the other one has put its calls back',
-    async () => (await redis.exists(redisKeys.calls(key.workspace.workspaceId))) === 1,
-  );
+  await until('the other one has put its calls back', async () => {
+    // Three seconds after the mark was raised the gate would open without that router, and a busy machine may take as long for this.
+    await ledger.db.redisServer.updateMany({ data: { raisedAt: new Date(Date.now() + 3_600_000) } });
+    return (await redis.exists(redisKeys.calls(key.workspace.workspaceId))) === 1;
+  });
   cutOff.add(0);
   expect(await succeed(during, 4_000n)).toBe(true);
   expect(routers.some((each) => each.isOpen())).toBe(false);
