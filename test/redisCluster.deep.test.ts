@@ -239,7 +239,7 @@ it('refuses a workspace whose keys are on their way to another master, and count
   if (first) await succeed(first); // waits for Redis
   // A rate limit may be full again meanwhile, and forgotten.
   for (const name of (await from.run('cluster', 'getkeysinslot', slot, '1000')).split('\n'))
-    expect(await from.run('migrate', '127.0.0.1', String(to.port), name, '0', '1000')).toMatch(/^(OK|NOKEY)$/);
+    expect(await from.run('migrate', '127.0.0.1', String(to.port), name, '0', '30000')).toMatch(/^(OK|NOKEY)$/);
   expect(await routers[0].admit(key, HOLD)).toBeUndefined();
   for (const node of [to, from, cluster.masters[2]]) await node.run('cluster', 'setslot', slot, 'node', toId);
   await until('the slot is served anew', () =>
