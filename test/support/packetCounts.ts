@@ -108,11 +108,11 @@ export class PacketCounts {
     return Array.from(answer.matchAll(/counter packets (\d+)/g), ([, packets]) => Number(packets));
   }
 
-  /** Opens a connection as a process of a group does. Returns whether that came about within a second. */
+  /** Opens a connection as a process of a group does. Returns whether that came about within five seconds. */
   canConnect(group: string, port: number): boolean {
     const script = `echo $$ > ${this.#folders[group]}/cgroup.procs && exec 3<>/dev/tcp/127.0.0.1/${port}`;
     try {
-      execFileSync('timeout', ['1', 'bash', '-c', script], { stdio: 'ignore' });
+      execFileSync('timeout', ['5', 'bash', '-c', script], { stdio: 'ignore' });
       return true;
     } catch {
       return false;
