@@ -25,7 +25,7 @@ beforeAll(async () => {
     kafka: false,
     serviceSettings: {
       catalog: { CATALOG_FILE: catalogFile },
-      'model-router': { IMAGE_PRIVATE_HOSTS: new URL(web.url).host, LIMITS: { IMAGES_TIMEOUT_MS: 5_000 } },
+      'model-router': { IMAGE_PRIVATE_HOSTS: new URL(web.url).host },
     },
   });
 });
