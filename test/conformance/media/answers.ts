@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { ImageAnswer } from '@turnpike/public-api/imageAnswer';
 import { aPng } from '@turnpike/test-support/anImage';
-import { listRenders, listSentFields, whileBackendsFail } from '../../support/mediaBackends.ts';
+import { listRenders, listSentFields, orderMediaBackends, whileBackendsFail } from '../../support/mediaBackends.ts';
 import type { Client } from '../support/http.ts';
 import {
   aCaller,
@@ -18,7 +18,7 @@ import {
   pathOf,
   untilEnded,
 } from '../support/mediaCalls.ts';
-import { stack } from '../support/mediaStack.ts';
+import { QUICK, stack } from '../support/mediaStack.ts';
 import { row } from '../support/row.ts';
 import { flat } from '../support/shapes.ts';
 import { FPS, IMAGE_ALIAS, MODELS, PRICES } from '../support/writeMediaCatalog.ts';
@@ -313,9 +313,12 @@ row('media.speech.voices', async () => {
 
 row('media.speech.broken', async () => {
   const caller = await aCaller();
-  // The engine, which streams, has sent the half of it by then.
+  // The engine, which streams, has sent the half of it a second before it fails. A half and a failure that are read at once are a 500.
+  await orderMediaBackends(stack, 'config', { model: MODELS.speech, body: { renderBaseMs: 2_000 } });
   const reading = whileBackendsFail(stack, MODELS.speech, 'render_fails', () => caller.post(SPEAK, aSpeech()));
-  await expect(reading).rejects.toThrow();
+  await expect(reading)
+    .rejects.toThrow()
+    .finally(() => orderMediaBackends(stack, 'config', { model: MODELS.speech, body: QUICK }));
   await expectSpent(caller, 0n);
 });
 

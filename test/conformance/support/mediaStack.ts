@@ -13,6 +13,9 @@ export let jobTable: pg.Client;
 /** The Redis of the balances. */
 export let redis: Redis;
 
+/** Backends take no time. */
+export const QUICK = { renderBaseMs: 5, msPerFrame: 0 };
+
 /** More than a row makes, and few enough for one to make more. */
 const LOOK_UPS_PER_SECOND = 30;
 
@@ -28,7 +31,7 @@ beforeAll(async () => {
       'media-jobs': { LIMITS: { LOOK_UPS_PER_SECOND } },
     },
   });
-  await orderMediaBackends(stack, 'config', { body: { renderBaseMs: 5, msPerFrame: 0 } });
+  await orderMediaBackends(stack, 'config', { body: QUICK });
   const { postgres_url: url, redis_url: redisUrl } = stack.running.stack.regions.us;
   redis = new Redis(redisUrl);
   jobTable = new pg.Client({ connectionString: url.replace(/\/postgres$/, '/media') });
