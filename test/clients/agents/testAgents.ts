@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
+import { until } from '@turnpike/test-support/until';
 import { stack } from '../../conformance/support/plainStack.ts';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { claudeCode, codex, JOB_TIMEOUT_MS, opencode } from './runAgent.ts';
@@ -57,7 +58,7 @@ for (const toAgent of [codex, claudeCode, opencode]) {
       async () => {
         const { code, output, account } = await job('say hello [[sim: text="hello from the other end" itl_ms=0]]');
         expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('hello from the other end') });
-        expect(await account.findSpend()).toBeGreaterThan(0n);
+        await until('the charge', async () => (await account.findSpend()) > 0n);
       },
       TEST_TIMEOUT_MS,
     );
