@@ -69,7 +69,6 @@ const checkAnswer = createAnswerChecker(readDocument('console-openapi.json'));
 const stops: (() => unknown)[] = [];
 /** The port of a console host with each service behind. The services of tests have fleets of their own. */
 let ports: Record<ConsoleService, number>;
-let tokens: Record<'mine' | 'theirs', string> & { of: Record<string, string> };
 let ids: Record<'mine' | 'theirs', Record<string, string>>;
 
 beforeAll(async () => {
@@ -120,14 +119,6 @@ beforeAll(async () => {
     return { workspace_id: workspaceId, key_id: keyId, call_id: event.callId, job_id: jobIdOf(workspaceId, 1) };
   };
   ids = { mine: await fill('mine'), theirs: await fill(SECRET) };
-  const tokenOf = (who: 'mine' | 'theirs', role: string) =>
-    aConsoleToken({ workspaceId: ids[who].workspace_id ?? '', role });
-  const ofRoles = await Promise.all(ROLES.map(async (role) => [role, await tokenOf('mine', role)]));
-  tokens = {
-    mine: await tokenOf('mine', 'owner'),
-    theirs: await tokenOf('theirs', 'owner'),
-    of: Object.fromEntries(ofRoles),
-  };
 });
 afterAll(async () => {
   for (const stop of stops) await stop();
@@ -143,6 +134,13 @@ async function aConsoleToken(
   return (await signConsoleToken(member, signed)).token;
 }
 
+/** Signs a token of an owner of either workspace, or of a member of mine by the role. Undefined for nobody. A token is valid for minutes. */
+async function tokenOf(who: string): Promise<string | undefined> {
+  const isOwner = who === 'mine' || who === 'theirs';
+  const role = isOwner ? 'owner' : ROLES.find((name) => name === who);
+  return role && aConsoleToken({ workspaceId: ids[who === 'theirs' ? who : 'mine'].workspace_id ?? '', role });
+}
+
 interface Sent {
   who: string;
   path: string;
@@ -151,7 +149,7 @@ interface Sent {
 }
 
 async function send(service: ConsoleService, method: string, { who, path, body, type }: Sent) {
-  const token = who === 'mine' || who === 'theirs' ? tokens[who] : tokens.of[who];
+  const token = await tokenOf(who);
   return fetch(`http://127.0.0.1:${ports[service]}${path}`, {
     method,
     headers: { origin: ORIGIN, 'content-type': type, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
@@ -274,6 +272,7 @@ describe('the console host, whatever is sent', () => {
 
 describe('a refusal of the console host', () => {
   const bearer = (token: string) => [`Authorization: Bearer ${token}`];
+  const bearerOf = async (who: string) => bearer((await tokenOf(who)) ?? '');
 
   it.each<[string, { method?: string; path?: string; headers?: () => Promise<string[]> | string[] }, number, string]>([
     ['no token', { headers: () => [] }, 401, 'invalid_console_token'],
@@ -291,18 +290,18 @@ describe('a refusal of the console host', () => {
     ],
     [
       'a foreign origin',
-      { headers: () => ['Origin: https://evil.example', ...bearer(tokens.mine)] },
+      { headers: async () => ['Origin: https://evil.example', ...(await bearerOf('mine'))] },
       403,
       'foreign_origin',
     ],
     ['a foreign preflight', { method: 'OPTIONS', headers: () => ['Origin: null'] }, 403, 'foreign_origin'],
-    ['a role without the right', { headers: () => bearer(tokens.of.billing_viewer ?? '') }, 403, 'right_missing'],
+    ['a role without the right', { headers: () => bearerOf('billing_viewer') }, 403, 'right_missing'],
     ['an unknown path', { path: '/console/nothing' }, 404, 'not_found'],
     ['an unknown path in a preflight', { method: 'OPTIONS', path: '/console/nothing' }, 404, 'not_found'],
     ['a method that the path lacks', { method: 'DELETE' }, 405, 'method_not_allowed'],
-    ['two hosts', { headers: () => ['Host: b', ...bearer(tokens.mine)] }, 400, 'malformed_request'],
+    ['two hosts', { headers: async () => ['Host: b', ...(await bearerOf('mine'))] }, 400, 'malformed_request'],
   ])('for %s is as documented', async (_case, { method = 'GET', path = '/console/keys', headers }, status, error) => {
-    const own = (await headers?.()) ?? bearer(tokens.mine);
+    const own = (await headers?.()) ?? (await bearerOf('mine'));
     const origin = own.some((line) => line.startsWith('Origin: ')) ? [] : [`Origin: ${ORIGIN}`];
     const answer = await sendTarget(ports.auth, { method, target: path, headers: [...origin, ...own] });
     const lines = answer.head.split('\r\n').slice(1);
