@@ -1,3 +1,4 @@
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { isInline } from '@turnpike/request-reading/images/decodeInlineImage';
 import { createFairSlots, type SlotLimits, type SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
@@ -15,7 +16,10 @@ export interface PromptCounterOptions {
   limits: SlotLimits;
 }
 
-/** Creates the function that lets engines count prompts: those of a model in turn, and the next one if one fails. */
+/**
+ * Creates the function that lets engines count prompts: those of a model in turn, and the next one if one fails. The deadlines count
+ * turns of the event loop, because time for which this process is held up says nothing of an engine.
+ */
 export function createPromptCounter({ engines, limits }: PromptCounterOptions): CountPromptTokens {
   // An engine finishes a count that it has begun, even if no call waits for it.
   const slots = createFairSlots({ bound: 'prompt_counts', limits, givesWay: false });
@@ -32,10 +36,14 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
   }
 
   async function ask(question: object, { request, model, owner, signal }: Asking): Promise<number> {
-    const turnSignal = AbortSignal.any([signal, AbortSignal.timeout(COUNT_TURN_MS)]);
-    const slot = await slots.take(owner, turnSignal).catch((error: unknown) => {
-      throw error instanceof ApiError ? error : slots.has(owner.workspaceId) ? slots.tooMany() : overloaded();
-    });
+    const late = new AbortController();
+    const turn = startDeadline(COUNT_TURN_MS, () => late.abort());
+    const slot = await slots
+      .take(owner, AbortSignal.any([signal, late.signal]))
+      .catch((error: unknown) => {
+        throw error instanceof ApiError ? error : slots.has(owner.workspaceId) ? slots.tooMany() : overloaded();
+      })
+      .finally(turn.stop);
     try {
       let failure: unknown = new Error('no engine serves the model');
       for (const engine of findNext(model)) {
@@ -59,8 +67,9 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
 
   return async (request, model, owner) => {
     const ending = new AbortController();
-    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]);
+    const { signal } = ending;
     const questions = request.tokenizeQuestions();
+    const deadline = startDeadline(COUNT_TIMEOUT_MS, () => ending.abort());
     try {
       const remoteImages = request.images.urls.filter((url) => !isInline(url)).length;
       let sum = remoteImages * model.maxTokensPerImage;
@@ -74,6 +83,7 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
       if (error instanceof ApiError) throw error;
       return undefined;
     } finally {
+      deadline.stop();
       ending.abort();
     }
   };
