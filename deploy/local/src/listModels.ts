@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 
-const TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 10_000;
 
 const modelListSchema = z.object({
   data: z.array(

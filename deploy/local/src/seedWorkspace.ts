@@ -13,7 +13,8 @@ import type { ServiceUrls } from './toServiceEnvironments.ts';
 const ORGANIZATION_ID = 'org_local';
 const WORKSPACE_ID = 'ws_local';
 const CREDIT_ID = 'credit_local_1';
-const TIMEOUT_MS = 5_000;
+/** Longest wait for a service. Each asks others, which on a busy machine have five seconds themselves. */
+const TIMEOUT_MS = 30_000;
 
 /** Credit of the seeded workspace. */
 export const SEEDED_CREDIT_USD = '25';

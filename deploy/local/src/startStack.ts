@@ -32,7 +32,8 @@ import { waitFor } from './waitFor.ts';
 
 /** How long the ports of a stack whose launcher was killed may stay taken: its reaper is ending the parts. */
 const ABANDONED_PORTS_TIMEOUT_MS = 10_000;
-const MODELS_TIMEOUT_MS = 20_000;
+/** Longest wait for all models. A part may take as long, and catalog, router and engines hear of each other in turn. */
+const MODELS_TIMEOUT_MS = 90_000;
 /** A client may list the models 120 times a minute. */
 const MODELS_INTERVAL_MS = 250;
 
