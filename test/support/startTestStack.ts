@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
-import { mergeSettings, type ServiceSettings } from '@turnpike/local-stack/toServiceEnvironments';
+import { mergeSettings } from '@turnpike/local-stack/toServiceEnvironments';
 import { watchAnswers } from './openapi/watchAnswers.ts';
 import { createOperator, type Operator } from './operator.ts';
+import { PATIENT } from './patience.ts';
 
 /** A whole stack of one test file: its own ports, data and secrets. What is of a region is of its first. */
 export interface TestStack<Name extends Region = 'us'> {
@@ -21,30 +22,6 @@ export interface TestStack<Name extends Region = 'us'> {
   /** Streams that are open may end first, unless `hurry` is aborted. */
   stop(hurry?: AbortSignal): Promise<void>;
 }
-
-/**
- * Deadlines of a second or less, by which calls are refused that would be served a moment later: a machine that runs several
- * stacks at once stands still for longer. And limits for one address, as all clients of a test have the same, and for one
- * key, whose rows a test may wait for many at a time, and which sends in a moment what clients send in hours. Tests of such
- * a limit set it themselves.
- */
-const PATIENT = {
-  auth: { AUTH_TIMEOUT_MS: '5000', LIMITS: { ROUTER_TIMEOUT_MS: 5_000, LOOK_UPS_PER_SECOND: 1_000 } },
-  catalog: { AUTH_TIMEOUT_MS: '5000', LIMITS: { MODEL_LIST_PER_IP_PER_MINUTE: 6_000, LOOK_UPS_PER_SECOND: 1_000 } },
-  'model-router': {
-    AUTH_TIMEOUT_MS: '5000',
-    LEDGER_TIMEOUT_MS: '5000',
-    REDIS_TIMEOUT_MS: '5000',
-    LIMITS: { REFUSED_BODIES_BYTES_PER_SECOND: 1_000_000_000 },
-  },
-  'usage-ledger': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', LIMITS: { LOOK_UPS_PER_SECOND: 1_000 } },
-  'media-jobs': {
-    AUTH_TIMEOUT_MS: '5000',
-    LEDGER_TIMEOUT_MS: '5000',
-    REDIS_TIMEOUT_MS: '5000',
-    LIMITS: { LOOK_UPS_PER_SECOND: 1_000 },
-  },
-} satisfies ServiceSettings;
 
 /**
  * Starts a stack as `npm start` does, in a temporary folder. Waits for nothing but the stack itself. Its answers are checked

@@ -1,9 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
+import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import { mergeSettings } from '@turnpike/local-stack/toServiceEnvironments';
 import { createOperator } from '../../support/operator.ts';
+import { PATIENT } from '../../support/patience.ts';
 import { createJudge } from '../oracle/createJudge.ts';
 import { type Books, openBooks } from './books.ts';
 import { createLoopProbe } from './loopProbe.ts';
@@ -18,9 +20,9 @@ export interface FuzzStack extends FuzzTarget {
 
 const NO_LIMIT = 1_000_000_000;
 /** Limits out of the way, so that they hide nothing; and deadlines that a busy machine keeps. */
-const SERVICE_SETTINGS = {
+const SERVICE_SETTINGS = mergeSettings(PATIENT, {
   edge: { LIMITS: { FLOOD_REQUESTS_PER_MINUTE: NO_LIMIT, FLOOD_BURST: NO_LIMIT } },
-  auth: { AUTH_TIMEOUT_MS: '5000', LIMITS: { LOOK_UPS_PER_SECOND: NO_LIMIT } },
+  auth: { LIMITS: { LOOK_UPS_PER_SECOND: NO_LIMIT } },
   catalog: {
     LIMITS: {
       MODEL_LIST_PER_IP_PER_MINUTE: NO_LIMIT,
@@ -29,19 +31,9 @@ const SERVICE_SETTINGS = {
     },
   },
   'usage-ledger': { LIMITS: { LOOK_UPS_PER_SECOND: NO_LIMIT } },
-  'media-jobs': {
-    AUTH_TIMEOUT_MS: '5000',
-    LEDGER_TIMEOUT_MS: '5000',
-    REDIS_TIMEOUT_MS: '5000',
-    LIMITS: { LOOK_UPS_PER_SECOND: NO_LIMIT },
-  },
-  'model-router': {
-    AUTH_TIMEOUT_MS: '5000',
-    LEDGER_TIMEOUT_MS: '5000',
-    REDIS_TIMEOUT_MS: '5000',
-    LIMITS: { REFUSED_BODIES_BYTES_PER_SECOND: NO_LIMIT },
-  },
-} satisfies StackOptions['serviceSettings'];
+  'media-jobs': { LIMITS: { LOOK_UPS_PER_SECOND: NO_LIMIT } },
+  'model-router': { LIMITS: { REFUSED_BODIES_BYTES_PER_SECOND: NO_LIMIT } },
+});
 const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };
 const QUICK_MEDIA_ENGINE = { renderBaseMs: 1, msPerFrame: 0 };
 /** So many that their shares of decoding in vain, which no setting widens, are enough for any pace: 10 s a minute each. */
