@@ -17,7 +17,7 @@ interface Router {
   internalUrl: string;
 }
 
-/** Calls that a router has placed, by why; and how many other routers it hears. */
+/** Calls that a router has placed, by why; how many other routers it hears; and the model's engines that it gives calls. */
 async function askMetrics({ internalUrl }: Router) {
   const samples = [...(await scrapeMetrics(`${internalUrl}/metrics`))];
   const placed = (reason: string): number =>
@@ -25,7 +25,11 @@ async function askMetrics({ internalUrl }: Router) {
       .filter(([name]) => name.startsWith('turnpike_placements_total{') && name.includes(`reason="${reason}"`))
       .reduce((sum, [, value]) => sum + value, 0);
   const heard = samples.find(([name]) => name === 'turnpike_routers_heard')?.[1];
-  return { match: placed('match'), rendezvous: placed('rendezvous'), heard };
+  const ofModel = samples.filter(
+    ([name]) => name.startsWith('turnpike_engine_breaker{') && name.includes(`/${MODEL}"`),
+  );
+  const engines = ofModel.filter(([, breaker]) => breaker === 0).length;
+  return { match: placed('match'), rendezvous: placed('rendezvous'), heard, engines };
 }
 
 /** Listens to what routers tell each other: what is returned resolves when a message has come behind so many prompts. */
@@ -78,7 +82,11 @@ describe('beside another router', () => {
       await response.arrayBuffer();
       expect(response.status).toBe(200);
     }
-    await until('the other router to hear', async () => (await askMetrics(other)).heard === 1);
+    // A router is ready before its engines are: one of them alone is no match.
+    await until('the other router to hear, and to have both engines', async () => {
+      const { heard, engines } = await askMetrics(other);
+      return heard === 1 && engines === 2;
+    });
     const before = await askMetrics(other);
     const questions = Array.from({ length: CONVERSATIONS }, (_, number) => ({
       role: 'user',
