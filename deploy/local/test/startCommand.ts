@@ -40,7 +40,8 @@ export function runStart(args: string[], env: Record<string, string>): StartComm
     output: () => output,
     async untilPrinted(text) {
       const state = await waitFor(async () => (output.includes(text) ? 'printed' : hasExited ? 'ended' : undefined), {
-        timeoutMs: 100_000,
+        // Its parts have 90 s, and its models as long again.
+        timeoutMs: 200_000,
       });
       if (state !== 'printed') throw new Error(`"${text}" was not printed:\n${output}`);
     },
