@@ -386,7 +386,7 @@ it('records as unknown the call of a router that died with Redis, where the file
 });
 
 it('shows the operator, in order, what a recovery waits for, and what is left of it', async () => {
-  const client = createClient(usageLedgerApi, { url: service.internalUrl, internalHeaders, timeoutMs: 5_000 });
+  const client = createClient(usageLedgerApi, { url: service.internalUrl, internalHeaders, timeoutMs: 30_000 });
   const shows = async (what: string, isShown: (recovery: RecoveryBody, states: string) => boolean) => {
     let shown: RecoveryBody | undefined;
     await until(what, async () => {

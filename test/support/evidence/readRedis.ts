@@ -3,7 +3,7 @@ import type { Evidence } from './evidence.ts';
 
 /** Every key of a Redis with all it holds. */
 export async function* readRedis(url: string): AsyncGenerator<Evidence> {
-  const redis = new Redis(url, { commandTimeout: 5_000 });
+  const redis = new Redis(url, { commandTimeout: 30_000 });
   try {
     for await (const keys of redis.scanStream({ count: 500 })) {
       for (const key of keys as string[]) {
