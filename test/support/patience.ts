@@ -7,6 +7,7 @@ import type { ServiceSettings } from '@turnpike/local-stack/toServiceEnvironment
  * a limit set it themselves.
  */
 export const PATIENT = {
+  edge: { AUTH_TIMEOUT_MS: '5000' },
   auth: { AUTH_TIMEOUT_MS: '5000', LIMITS: { ROUTER_TIMEOUT_MS: 5_000, LOOK_UPS_PER_SECOND: 1_000 } },
   catalog: { AUTH_TIMEOUT_MS: '5000', LIMITS: { MODEL_LIST_PER_IP_PER_MINUTE: 6_000, LOOK_UPS_PER_SECOND: 1_000 } },
   'model-router': {

@@ -3,6 +3,7 @@ import { loadConfig } from '@turnpike/config/loadConfig';
 import { toLongestCallMs, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { configSchema } from './config.ts';
+import { UPSTREAMS } from './paths/upstream.ts';
 
 const fleet = aFleet();
 const REQUIRED = {
@@ -31,6 +32,14 @@ it('waits for the router for as long as the variables let it that the router its
   const config = loadConfig('edge', configSchema, { ...REQUIRED, LIMITS: JSON.stringify(raised) });
   expect(toLongestSilenceMs(config)).toBeGreaterThan(1_260_000);
   expect(toLongestCallMs(config)).toBeGreaterThan(1_260_000);
+});
+
+it('waits for a service that asks auth longer by as much as that one waits for auth', () => {
+  const config = loadConfig('edge', configSchema, { ...REQUIRED, AUTH_TIMEOUT_MS: '5000' });
+  for (const upstream of ['auth', 'catalog', 'usage-ledger'] as const) {
+    const { silenceMs } = UPSTREAMS[upstream];
+    expect(silenceMs(config) - silenceMs({ ...config, AUTH_TIMEOUT_MS: 500 })).toBe(4_500);
+  }
 });
 
 it('refuses an address of a service that it cannot speak to', () => {

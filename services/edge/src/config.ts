@@ -33,6 +33,8 @@ export const configSchema = z.object({
   CONSOLE_ALLOWED_ORIGIN: browserOriginSchema,
   /** Auth's internal listener, for the console host. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
+  /** Longest wait for auth's verdict on a key. The services behind have the same, and the edge waits for them that much longer. */
+  AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The catalog's internal listener, for the console host. */
   CATALOG_INTERNAL_URL: serviceUrlSchema,
   /** The ledger's internal listener, for the console host. */

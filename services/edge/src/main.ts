@@ -45,6 +45,7 @@ startService({
       },
       publicKeys: config.INTERNAL_PUBLIC_KEYS,
       internalHeaders,
+      authTimeoutMs: config.AUTH_TIMEOUT_MS,
     });
     shutdown.defer('connections of the console host', close);
     return { app, console: { ...console, port: config.CONSOLE_PORT } };

@@ -54,6 +54,7 @@ export async function startConsole({
     publicKeys,
     signingKey,
     internalHeaders: createTokenIssuer({ key: signingKey }),
+    authTimeoutMs: 10_000,
     trustedHops,
     floodThrottle: createFloodThrottle(floodLimit),
     inFlightBounds,

@@ -48,6 +48,8 @@ export interface ConsoleDependencies {
   publicKeys: PublicKey[];
   signingKey: SigningKey;
   internalHeaders: InternalHeaders;
+  /** Longest wait of auth for its database over a verdict on a key. Its answer is waited for twice as long. */
+  authTimeoutMs: number;
   trustedHops: number;
   floodThrottle: Pick<Throttle, 'takeRequest'>;
   /** 64 of a block of addresses and 512 in all unless given. */
@@ -82,8 +84,6 @@ interface ListedRoute {
 
 /** Path of a chat call at the router. */
 const CHAT_PATH = '/v1/chat/completions';
-/** Longest wait for auth's answer about a key, ms. */
-const KEY_TIMEOUT_MS = 1_000;
 
 /** The routes, each with a pattern for the raw path. A pattern matches no dot, no percent sign and no empty segment. */
 const ROUTES = [
@@ -116,7 +116,7 @@ export function createConsole(dependencies: ConsoleDependencies): {
   const auth = createClient(authApi, {
     url: dependencies.urls.auth,
     internalHeaders: dependencies.internalHeaders,
-    timeoutMs: KEY_TIMEOUT_MS,
+    timeoutMs: 2 * dependencies.authTimeoutMs,
   });
   const signClientAddress = createClientAddressSigner({ key: dependencies.signingKey });
   const proxies = new Map<ListedRoute['service'], ReturnType<typeof createProxy>>(

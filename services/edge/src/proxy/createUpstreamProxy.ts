@@ -1,12 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CallTimeouts } from '@turnpike/config/longestAnswers';
 import { forEachOf } from '@turnpike/config/services';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { EpisodeLog } from '@turnpike/logging/episodeLog';
 import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
-import { UPSTREAM_NAMES, UPSTREAMS, type Upstream, type UpstreamUrls } from '../paths/upstream.ts';
+import {
+  UPSTREAM_NAMES,
+  UPSTREAMS,
+  type Upstream,
+  type UpstreamTimeouts,
+  type UpstreamUrls,
+} from '../paths/upstream.ts';
 import { type ForwardedCall, Forwarding, type UpstreamState } from './forwarding.ts';
 import { reachUpstream } from './reachUpstream.ts';
 
@@ -127,7 +132,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
 
 /** One proxy for each service behind the edge. */
 export const createUpstreamProxies = (
-  settings: UpstreamUrls & CallTimeouts,
+  settings: UpstreamUrls & UpstreamTimeouts,
   { log }: { log: Logger },
 ): Record<Upstream, UpstreamProxy> =>
   forEachOf(UPSTREAM_NAMES, (upstream) => {
