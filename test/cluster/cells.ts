@@ -10,6 +10,7 @@ import { opsDay } from './cells/opsDay.ts';
 import { podKilled } from './cells/podKilled.ts';
 import { ready } from './cells/ready.ts';
 import { restricted } from './cells/restricted.ts';
+import { rolledBack } from './cells/rolledBack.ts';
 import { rollingUpdate } from './cells/rollingUpdate.ts';
 import { storesMoved } from './cells/storesMoved.ts';
 
@@ -27,5 +28,6 @@ export const CELLS: readonly Cell[] = [
   keda,
   nodeDrained,
   opsDay,
+  rolledBack,
   storesMoved,
 ];

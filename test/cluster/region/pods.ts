@@ -16,6 +16,7 @@ const podSchema = z.object({
     serviceAccountName: z.string().optional(),
     automountServiceAccountToken: z.boolean().optional(),
     hostNetwork: z.boolean().optional(),
+    containers: z.array(z.object({ image: z.string() })),
   }),
   status: z.object({
     phase: z.string(),

@@ -15,11 +15,11 @@ export interface Shell {
   close(): void;
 }
 
-/** A bash in the repository, with the cluster's kubectl and these variables. A command that fails ends it. */
-export function openShell(variables: Record<string, string>): Shell {
+/** A bash in the repository or another folder, with the cluster's kubectl and these variables. A command that fails ends it. */
+export function openShell(variables: Record<string, string>, folder = repositoryRoot): Shell {
   const { PATH = '', PORT_BASE: _otherStack, ...env } = process.env;
   const child = spawn('bash', ['-e', '-o', 'pipefail'], {
-    cwd: repositoryRoot,
+    cwd: folder,
     // The Node that runs this is the one that runs the command line.
     env: { ...env, PATH: [BIN, dirname(process.execPath), PATH].join(':'), KUBECONFIG, ...variables },
     stdio: ['pipe', 'pipe', 'pipe'],

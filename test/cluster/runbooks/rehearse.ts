@@ -11,6 +11,8 @@ import { readRunbook } from './readRunbook.ts';
 export interface Rehearsal {
   page: string;
   variables?: Record<string, string>;
+  /** The working copy of the operator, where it is not the repository itself. */
+  folder?: string;
   /** Before a block is pasted. */
   prepare?(commands: string): Promise<void>;
   /** When the last block under a heading has ended well, by the heading. */
@@ -19,14 +21,14 @@ export interface Rehearsal {
 
 /** Pastes a page's blocks into one shell of a region, behind those that all pages want first. Rejects where one of them fails. */
 export async function rehearse(
-  { page, variables = {}, prepare, looks }: Rehearsal,
+  { page, variables = {}, folder, prepare, looks }: Rehearsal,
   { suite, region }: { suite: Suite; region: Region },
 ): Promise<void> {
   const startedAt = performance.now();
   const blocks = await readRunbook(page);
   for (const wanted of Object.keys(looks))
     if (!blocks.some(({ heading }) => heading === wanted)) throw new Error(`${page} has no commands under '${wanted}'`);
-  const shell = openShell({ ...(await toVariables(region)), ...variables });
+  const shell = openShell({ ...(await toVariables(region)), ...variables }, folder);
   try {
     for (const { commands } of await readRunbook('README.md')) await shell.paste(commands);
     for (const [index, { heading, commands }] of blocks.entries()) {
