@@ -36,8 +36,7 @@ const dashboardLayer: Layer = {
   stamp: computeStamp,
   async fill(folder) {
     const dist = await buildDashboard((line) => process.stdout.write(`${line}\n`));
-    for (const part of ['index.html', 'assets', 'licenses.json'])
-      await cp(join(dist, part), join(folder, 'app/dashboard', part), { recursive: true });
+    await cp(dist, join(folder, 'app/dashboard'), { recursive: true });
     const licenses: { name: string; version: string; identifier?: string }[] = JSON.parse(
       await readFile(join(dist, 'licenses.json'), 'utf8'),
     );

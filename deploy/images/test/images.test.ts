@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { entryOf, SERVICE_NAMES } from '@turnpike/config/services';
+import { buildDashboard } from '@turnpike/dashboard/buildDashboard';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { PNPM } from '../src/app/deployApp.ts';
@@ -87,11 +88,13 @@ it('the Dockerfile takes programs from the list of images alone, which has for a
   }
 });
 
-it('the image of control-plane has the pages, and names the packages in them with their licences', async () => {
+it('the image of control-plane has every file of the built pages, and names the packages in them with their licences', async () => {
   const folder = await aTemporaryFolder();
   const layer = IMAGES.find(({ name }) => name === 'control-plane')?.programs.find(({ name }) => name === 'dashboard');
   const components = await layer?.fill(folder);
 
+  const dist = await buildDashboard(() => undefined);
+  expect(await readdir(join(folder, 'app/dashboard'))).toEqual(await readdir(dist));
   expect(await readFile(join(folder, 'app/dashboard/index.html'), 'utf8')).toMatch(/<script [^>]*src="\/assets\//);
   const react = components?.find(({ name }) => name === 'react');
   expect(react).toMatchObject({ license: 'MIT', purl: expect.stringMatching(/^pkg:npm\/react@\d/) });
