@@ -14,16 +14,17 @@ export interface ObserverOptions extends Pick<JobDependencies, 'db' | 'metrics' 
 export function observeJobs({ db, metrics, log, roundMs = ROUND_MS }: ObserverOptions): Repetition {
   let latest: JobsNow | undefined;
   async function read(): Promise<JobsNow> {
-    // One after the other: side by side they need connections that the pool closes before the next look.
-    // An index has the jobs that are not settled.
-    const jobs = await db.query(sql<JobsNow['jobs'][number]>`
-      SELECT model, CASE WHEN ended_at IS NULL THEN state ELSE 'unsettled' END AS state, count(*)::INT AS jobs,
-        extract(epoch FROM now() - min(created_at))::FLOAT AS "oldestSeconds"
-      FROM job WHERE settled_at IS NULL GROUP BY 1, 2`);
-    const slots = await db.query(sql<JobsNow['slots'][number]>`
-      SELECT replica AS backend, count(*)::INT AS used FROM job
-      WHERE state IN ('submitting', 'running') AND replica IS NOT NULL GROUP BY replica`);
-    const overdue = await listOverdue(db);
+    const [jobs, slots, overdue] = await Promise.all([
+      // An index has the jobs that are not settled.
+      db.query(sql<JobsNow['jobs'][number]>`
+        SELECT model, CASE WHEN ended_at IS NULL THEN state ELSE 'unsettled' END AS state, count(*)::INT AS jobs,
+          extract(epoch FROM now() - min(created_at))::FLOAT AS "oldestSeconds"
+        FROM job WHERE settled_at IS NULL GROUP BY 1, 2`),
+      db.query(sql<JobsNow['slots'][number]>`
+        SELECT replica AS backend, count(*)::INT AS used FROM job
+        WHERE state IN ('submitting', 'running') AND replica IS NOT NULL GROUP BY replica`),
+      listOverdue(db),
+    ]);
     const counts = new Map<string, number>();
     for (const { lacks } of overdue) counts.set(lacks, (counts.get(lacks) ?? 0) + 1);
     return { jobs, slots, overdue: Array.from(counts, ([lacks, count]) => ({ lacks, jobs: count })) };

@@ -2,7 +2,7 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { JobDependencies } from './dependencies.ts';
 import { listLate, listQueuedOf } from './table/findJobs.ts';
 import type { JobRow } from './table/jobRow.ts';
-import { hasWork, stepJob, takeDueEnded, takeDueWork } from './table/steps.ts';
+import { stepJob, takeDueEnded, takeDueWork } from './table/steps.ts';
 import { listQueuedModels, takeQueued } from './table/takeQueued.ts';
 import { toEnd } from './work/endJob.ts';
 import { HeldJob, withLease } from './work/heldJob.ts';
@@ -102,7 +102,6 @@ export function pollJobs(
 
   const looking = repeat(
     async () => {
-      if (!(await hasWork(db, { leaseMs, owner: money.owner }))) return;
       await endWhatIsOver();
       await beginQueued();
       await goOnWithDue();

@@ -185,13 +185,10 @@ export async function countQueued(db: Queryable, { model, workspaceId, keyId }: 
   return row?.jobs ?? 0;
 }
 
-/** Tests whether a job has been in its state for longer than it may. */
-export const IS_LATE = sql`deadline_at <= now() AND ${isIn(OPEN)}`;
-
 /** Returns jobs that have been in their state for longer than they may. Takes none: the first process to end one has ended it. */
 export const listLate = (db: Queryable, limit: number): Promise<JobRow[]> =>
   db.query(sql<JobRow>`
-    SELECT ${JOB_COLUMNS} FROM job WHERE ${IS_LATE} ORDER BY deadline_at LIMIT ${limit}`);
+    SELECT ${JOB_COLUMNS} FROM job WHERE deadline_at <= now() AND ${isIn(OPEN)} ORDER BY deadline_at LIMIT ${limit}`);
 
 /** Returns queued jobs of models that are switched off. */
 export const listQueuedOf = (db: Queryable, models: readonly string[], limit: number): Promise<JobRow[]> =>

@@ -2,7 +2,6 @@ import type { Queryable } from '@turnpike/postgres/database';
 import { type Sql, sql } from '@turnpike/postgres/sql';
 import type { JobDependencies } from '../dependencies.ts';
 import { ENDED, type Given, type TransitionName, toStep, UNDER_WAY } from '../transitions.ts';
-import { IS_LATE } from './findJobs.ts';
 import { interval, isDue, isIn, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 /** The row as its process has read it. */
@@ -45,36 +44,23 @@ interface TakeOptions {
   limit: number;
 }
 
-const isDueWork = (leaseMs: number): Sql => sql`${isIn(UNDER_WAY)} AND ${isDue(leaseMs)}`;
-const isDueEnded = (leaseMs: number, owner: string): Sql => sql`${isIn(ENDED)} AND (
-  (settled_at IS NOT NULL AND due_at <= now()) OR (settled_at IS NULL AND owner = ${owner} AND ${isDue(leaseMs)})
-)`;
-
-/**
- * Returns whether a job is late, waits for its turn, or is to be taken by `takeDueWork` or `takeDueEnded`. Postgres plans what is materialized
- * for all rows, and stops at the first. A wrong guess about their number therefore makes it read no whole table.
- */
-export async function hasWork(db: Queryable, { leaseMs, owner }: { leaseMs: number; owner: string }): Promise<boolean> {
-  const [found] = await db.query(sql<{ hasWork: boolean }>`
-    WITH work AS MATERIALIZED (
-      SELECT 1 FROM job WHERE ${IS_LATE}
-      UNION ALL SELECT 1 FROM job WHERE state = 'queued'
-      UNION ALL SELECT 1 FROM job WHERE ${isDueWork(leaseMs)}
-      UNION ALL SELECT 1 FROM job WHERE ${isDueEnded(leaseMs, owner)}
-    )
-    SELECT EXISTS (SELECT FROM work) AS "hasWork"`);
-  return found?.hasWork === true;
-}
-
 /** Takes jobs under way whose next poll is due, or whose worker's lease has lapsed. */
 export const takeDueWork = (db: Queryable, options: TakeOptions): Promise<JobRow[]> =>
-  take(db, 'takeWork', options, isDueWork(options.leaseMs));
+  take(db, 'takeWork', options, sql`${isIn(UNDER_WAY)} AND ${isDue(options.leaseMs)}`);
 
 /** Takes ended jobs of which something is left to do. Only the owner takes a job that is not settled. */
 export const takeDueEnded = (
   db: Queryable,
   { owner, ...options }: TakeOptions & { owner: string },
-): Promise<JobRow[]> => take(db, 'takeEnded', options, isDueEnded(options.leaseMs, owner));
+): Promise<JobRow[]> =>
+  take(
+    db,
+    'takeEnded',
+    options,
+    sql`${isIn(ENDED)} AND (
+      (settled_at IS NOT NULL AND due_at <= now()) OR (settled_at IS NULL AND owner = ${owner} AND ${isDue(options.leaseMs)})
+    )`,
+  );
 
 const take = (
   db: Queryable,
