@@ -98,7 +98,7 @@ async function checkImages({ check }: Suite, tag: string): Promise<void> {
   }
 }
 
-/** Nothing changes where the page has come to its end. */
+/** Applies the tag of before. After the last block of the page that changes nothing. */
 async function goBack(folder: string): Promise<void> {
   const production = join(folder, 'k8s', 'components', 'production', 'kustomization.yaml');
   await writeFile(production, (await readFile(production, 'utf8')).replaceAll(`newTag: ${NEW}`, `newTag: ${OLD}`));
