@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
 import { addSession, expireDueSessions, expireSession } from '../payments/checkout.ts';
-import { idOf } from '../state/idOf.ts';
+import { idOf } from '../state/values.ts';
 import { invalid } from './apiFault.ts';
 import { isWithin, toPage } from './lists.ts';
 import * as p from './params.ts';

@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
-import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
+import { idOf } from '../state/values.ts';
 import { listTaxIds } from '../tax/priceSale.ts';
 import { addTaxId, removeTaxId } from '../tax/taxIds.ts';
 import { invalid } from './apiFault.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
 import type { Processor } from '../state/processor.ts';
-import { API_VERSION } from './apiVersion.ts';
+import { API_VERSION } from '../state/processor.ts';
 import { isWithin, toPage } from './lists.ts';
 import * as p from './params.ts';
 import { type Route, route } from './route.ts';

@@ -9,9 +9,8 @@ import {
   toPriced,
   voidInvoice,
 } from '../payments/invoices.ts';
-import { asDecimal } from '../state/asDecimal.ts';
-import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
+import { asDecimal, idOf } from '../state/values.ts';
 import { toBuyer } from '../tax/priceSale.ts';
 import { invalid } from './apiFault.ts';
 import { toAddress } from './customers.ts';

@@ -2,7 +2,7 @@ import type { Stripe } from 'stripe';
 import { z } from 'zod';
 import { addPaymentMethod, attachPaymentMethod, detachPaymentMethod } from '../payments/paymentMethods.ts';
 import { findCardByToken } from '../state/cards.ts';
-import { idOf } from '../state/idOf.ts';
+import { idOf } from '../state/values.ts';
 import { invalid } from './apiFault.ts';
 import { isWithin, toPage } from './lists.ts';
 import * as p from './params.ts';

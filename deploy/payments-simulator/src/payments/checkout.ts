@@ -1,10 +1,9 @@
 import type { Stripe } from 'stripe';
 import { invalid } from '../api/apiFault.ts';
-import { asDecimal } from '../state/asDecimal.ts';
-import type { Buyer } from '../state/buyer.ts';
 import type { Card } from '../state/cards.ts';
-import { idOf } from '../state/idOf.ts';
 import type { Processor, SessionSecrets } from '../state/processor.ts';
+import type { Buyer } from '../state/values.ts';
+import { asDecimal, idOf } from '../state/values.ts';
 import { priceSale, sum, toBreakdown, toBuyer } from '../tax/priceSale.ts';
 import { addIntent, attemptIntent, checkAmount, failIntent, type Outcome, processIntent } from './intents.ts';
 import { addInvoice, finalizeInvoice, type NewLine, priceInvoice, settleInvoice } from './invoices.ts';

@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import { invalid } from '../api/apiFault.ts';
-import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
+import { idOf } from '../state/values.ts';
 import { addBalanceTransaction, DISPUTE_FEE_CENTS } from './balance.ts';
 
 const DUE_SECONDS = 14 * 24 * 3_600;

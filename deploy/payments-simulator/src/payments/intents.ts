@@ -1,8 +1,8 @@
 import type { Stripe } from 'stripe';
 import { ApiFault, invalid } from '../api/apiFault.ts';
 import { cardOf } from '../state/cards.ts';
-import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
+import { idOf } from '../state/values.ts';
 import { addBalanceTransaction, toFeeCents } from './balance.ts';
 import { openDispute, warnOfFraud } from './disputes.ts';
 import { attachPaymentMethod } from './paymentMethods.ts';

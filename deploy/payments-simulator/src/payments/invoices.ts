@@ -1,10 +1,9 @@
 import type { Stripe } from 'stripe';
 import { ApiFault, invalid } from '../api/apiFault.ts';
-import { asDecimal } from '../state/asDecimal.ts';
-import type { Buyer } from '../state/buyer.ts';
 import type { Card } from '../state/cards.ts';
-import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
+import type { Buyer } from '../state/values.ts';
+import { asDecimal, idOf } from '../state/values.ts';
 import { type LineTax, listTaxIds, priceSale, sum, toBuyer, toTaxes } from '../tax/priceSale.ts';
 import { addIntent, attemptIntent, failIntent, type Outcome } from './intents.ts';
 import { addPaymentMethod } from './paymentMethods.ts';

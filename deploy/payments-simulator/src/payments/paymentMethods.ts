@@ -1,8 +1,8 @@
 import type { Stripe } from 'stripe';
 import { invalid } from '../api/apiFault.ts';
 import type { Card } from '../state/cards.ts';
-import { idOf } from '../state/idOf.ts';
 import type { Processor } from '../state/processor.ts';
+import { idOf } from '../state/values.ts';
 
 interface BillingDetails {
   address?: Stripe.Address | null;

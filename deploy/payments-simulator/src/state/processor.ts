@@ -1,14 +1,16 @@
 import type { Stripe } from 'stripe';
-import { API_VERSION } from '../api/apiVersion.ts';
 import { withoutIncludables } from '../api/includables.ts';
-import type { Buyer } from './buyer.ts';
 import { Clock } from './clock.ts';
 import { Journal } from './journal.ts';
 import { type Knobs, knobsSchema } from './knobs.ts';
-import { newId } from './newId.ts';
 import { defaultRegistrations, defaultSettings, type Settings } from './settings.ts';
 import type { Removal } from './table.ts';
 import { type StoredObject, Table } from './table.ts';
+import type { Buyer } from './values.ts';
+import { newId } from './values.ts';
+
+/** The version of the API that the simulator plays. It has to be the client's own. */
+export const API_VERSION: Stripe.LatestApiVersion = '2026-10-28.endive';
 
 /** Parts of a Checkout session that its object does not show. */
 export interface SessionSecrets {

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
-import type { Buyer } from '../state/buyer.ts';
 import type { Processor } from '../state/processor.ts';
+import type { Buyer } from '../state/values.ts';
 import { decideTax, type TaxDecision, toTaxCents } from './decideTax.ts';
 
 /** The tax of one line. */

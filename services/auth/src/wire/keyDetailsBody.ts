@@ -1,5 +1,6 @@
 import type { KeyDetailsBody } from '@turnpike/internal-api/auth';
 import type { BudgetPeriod } from '@turnpike/internal-api/budgetPeriod';
+import type { KeyChange } from '../keys/keyAudit.ts';
 import type { KeyDetails } from '../keys/keyDetails.ts';
 
 /** A key as the operator reads it. Nothing in it lets anyone use the key. */
@@ -28,3 +29,12 @@ export function toKeyDetailsBody(key: KeyDetails): Required<KeyDetailsBody> {
         : null,
   };
 }
+
+/** A change of a key as members and the operator read it. */
+export const toKeyChangeBody = ({ changeId, at, keyId, userId, ...change }: KeyChange) => ({
+  change_id: changeId,
+  at: at.toISOString(),
+  key_id: keyId,
+  user_id: userId,
+  ...change,
+});

@@ -8,8 +8,8 @@ import { tell } from '../feed/feed.ts';
 import { endHoldIn, openHoldIn } from '../holds/holds.ts';
 import { post, type Transfer, walletOf } from '../ledger/post.ts';
 import type { Currency } from './currencies.ts';
+import { shareOf } from './refunds.ts';
 import { type SettleDependencies, settleTopUp } from './settleTopUp.ts';
-import { shareOf } from './shareOf.ts';
 
 interface DisputedTopUp {
   topUpId: string;

@@ -10,9 +10,26 @@ import { tell } from '../feed/feed.ts';
 import { post, type Transfer, walletOf } from '../ledger/post.ts';
 import type { Currency } from './currencies.ts';
 import type { Payments } from './paymentProcessor.ts';
-import { mayFollowRefund, type RefundState } from './refundStates.ts';
-import { shareOf } from './shareOf.ts';
 import type { TopUpState } from './topUpStates.ts';
+
+/** The states of a refund, each with the states that may follow it. */
+const TRANSITIONS = {
+  /** The region has not reported what it took. */
+  taking: ['taken', 'nothing_taken'],
+  /** All credit of the top-up is spent. */
+  nothing_taken: [],
+  /** The credit is back, and the money is not. */
+  taken: ['refunded', 'refused'],
+  /** The processor made no credit note, and the credit was given back. */
+  refused: [],
+  refunded: ['failed'],
+  /** The bank of the customer did not take the money, and the credit was given back. */
+  failed: [],
+} as const satisfies Record<string, readonly string[]>;
+export type RefundState = keyof typeof TRANSITIONS;
+
+export const mayFollowRefund = (from: RefundState, to: RefundState): boolean =>
+  (TRANSITIONS[from] as readonly RefundState[]).includes(to);
 
 interface Refund {
   refundId: string;
@@ -370,3 +387,6 @@ export async function listRefunds(db: Db, { after, workspaceId }: { after: strin
     next_after: refunds.length < PAGE_SIZE ? null : (refunds.at(-1)?.refundId ?? null),
   };
 }
+
+/** Returns the share of `whole` that belongs to `part` of `of`, rounded half up. */
+export const shareOf = (whole: bigint, part: bigint, of: bigint): bigint => (whole * part * 2n + of) / (of * 2n);

@@ -2,7 +2,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { z } from 'zod';
 import type { Tx } from '../database/openDatabase.ts';
 import type { Prisma } from '../generated/client.ts';
-import { hashToken, newToken } from './token.ts';
+import { hashToken, newToken } from './sessions.ts';
 
 const linkBody = z.object({ address: z.string() });
 const stepUpBody = z.object({ userId: z.string() });

@@ -1,7 +1,13 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import type { Origin } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { hashToken, newToken } from './token.ts';
+
+/** Makes a secret of 256 random bits, as 43 characters of base64url. */
+export const newToken = (): string => randomBytes(32).toString('base64url');
+
+/** The SHA-256 under which a token is stored, in hex. */
+export const hashToken = (token: string): string => createHash('sha256').update(token).digest('hex');
 
 /** A user who is signed in. */
 export interface LiveSession {

@@ -6,8 +6,7 @@ import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { beginCeremony, type CeremonyBody, takeCeremony } from './ceremonies.ts';
 import type { Provider } from './providers.ts';
-import { type LiveSession, proveSession, startSession } from './sessions.ts';
-import { hashToken, newToken } from './token.ts';
+import { hashToken, type LiveSession, newToken, proveSession, startSession } from './sessions.ts';
 import { createUser } from './users.ts';
 
 const CEREMONY_MINUTES = 10;

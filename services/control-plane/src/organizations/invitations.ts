@@ -4,7 +4,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db } from '../database/openDatabase.ts';
-import { hashToken, newToken } from '../identity/token.ts';
+import { hashToken, newToken } from '../identity/sessions.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { Acting } from './members.ts';
 import { getOrganization, refuseTooMany } from './organizations.ts';

@@ -2,7 +2,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Meter } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/openDatabase.ts';
-import { monthOf } from './months.ts';
+import { monthOf } from './rates.ts';
 
 /** Measures, at every scrape, whether the current UTC month has its euro rate. */
 export function observeRates(meter: Meter, db: Pick<Db, 'query'>): void {

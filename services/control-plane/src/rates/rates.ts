@@ -2,7 +2,6 @@ import { PAGE_SIZE } from '@turnpike/internal-api/controlPlane';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Db, Tx } from '../database/openDatabase.ts';
-import { monthAfter, monthBefore, monthOf } from './months.ts';
 
 /** The dollars per euro of a UTC month, in units of 1e-4. */
 export interface Rate {
@@ -124,3 +123,14 @@ export async function getChargedRate(tx: Tx, month: string): Promise<Rate> {
   if (!rate) throw new Error(`euros were charged in ${month}, and there is no rate for them`);
   return rate;
 }
+
+/** The UTC month of an instant, as `YYYY-MM`. */
+export const monthOf = (instant: Date): string => instant.toISOString().slice(0, 7);
+
+function shift(month: string, by: number): string {
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  return monthOf(new Date(Date.UTC(year, number - 1 + by)));
+}
+
+export const monthAfter = (month: string): string => shift(month, 1);
+export const monthBefore = (month: string): string => shift(month, -1);
