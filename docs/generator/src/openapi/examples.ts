@@ -14,7 +14,8 @@ import {
   toVideoListBody,
 } from '../../../../services/media-jobs/src/answer/jobs/jobBodies.ts';
 import type { ShownJob } from '../../../../services/media-jobs/src/terms/job.ts';
-import { ChunkEditor, type ChunkShape } from '../../../../services/model-router/src/answer/chunks/chunkEditor.ts';
+import { EngineStream } from '../../../../services/model-router/src/answer/chunks/engineStream.ts';
+import type { ChunkShape } from '../../../../services/model-router/src/answer/chunks/streamEncoder.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../../../../services/model-router/src/answer/operations/chat.ts';
 import {
   COMPLETION_CHUNKS,
@@ -118,13 +119,22 @@ function toAnswer(
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
   const terms = { callId: 'call-1', canonicalModel: MODEL.id, isCacheCapable: true, chargeOf, echo: ECHO };
   const encoder = shape.createEncoder({ ...terms, includeUsage: false });
-  const editor = new ChunkEditor({ ...terms, engine: { repeatsCallIds: false }, shape, encoder, isToolForced: false });
-  const events = choices.map((choice) => {
-    const edited = editor.edit(Buffer.from(JSON.stringify(aChoice(choice))));
-    if (edited.kind !== 'chunk' && edited.kind !== 'nothing') throw new Error(`this is no chunk: ${edited.kind}`);
-    return edited.kind === 'chunk' ? edited.bytes.toString() : '';
+  const stream = new EngineStream({
+    ...terms,
+    engine: { repeatsCallIds: false },
+    shape,
+    encoder,
+    isToolForced: false,
+    toFault: () => ({ kind: 'engine_failed' }),
   });
-  return `${events.join('')}${editor.lastEvents}`;
+  const events = choices.map((choice) => {
+    const edited = stream.edit(Buffer.from(JSON.stringify(aChoice(choice)))) ?? '';
+    if (typeof edited === 'object' && 'kind' in edited) throw new Error(`the stream has ended: ${edited.kind}`);
+    return edited.toString();
+  });
+  const end = stream.edit(Buffer.from('[DONE]'));
+  if (!end || !('kind' in end) || end.kind !== 'whole') throw new Error('the stream is not whole');
+  return `${events.join('')}${end.lastEvents}`;
 }
 
 const IMAGE_PARAMS = {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { PlainField, PlainFrame } from './streamEncoder.ts';
+import type { AnswerIdentity } from '../fields/answerFields.ts';
+import type { PlainField, PlainFrame, StreamEncoder } from './streamEncoder.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -50,13 +51,13 @@ export class ChunkFrame {
   }
 
   /**
-   * Learns the frame from a chunk with a plain value under `valueKey`. `framePlain` gives what stands around the text in the client's
-   * event. Undefined where the chunk's bytes are not of that form.
+   * Learns the frame from a chunk with a plain value under `valueKey`, whose event the encoder has just written. Undefined where the
+   * chunk's bytes, or the events, are not of one form.
    */
   static learn(
     data: Buffer,
-    { valueKey, framePlain }: { valueKey: 'delta' | 'text'; framePlain: (field: PlainField) => PlainFrame | undefined },
-  ) {
+    { valueKey, encoder, identity }: { valueKey: 'delta' | 'text'; encoder: StreamEncoder; identity: AnswerIdentity },
+  ): ChunkFrame | undefined {
     const { body } = cutUsage(data);
     const mark = `"${valueKey}":`;
     // Unescaped quotes stand around keys alone, so this is the key and no part of a text.
@@ -68,7 +69,7 @@ export class ChunkFrame {
       const textEnd = end - form.end.length;
       if (textEnd < textStart || body.toString('latin1', start, textStart) !== form.start) continue;
       if (body.toString('latin1', textEnd, end) !== form.end) continue;
-      const frame = framePlain(form.field);
+      const frame = encoder.framePlain(identity, form.field);
       return frame && new ChunkFrame({ head: body.subarray(0, textStart), tail: body.subarray(textEnd) }, frame);
     }
     return undefined;
@@ -89,16 +90,13 @@ export class ChunkFrame {
     return event && { event, usage };
   }
 
-  /** Of a chunk in which `from` to `to` does not count. */
+  /** Writes the client's event for a chunk in which `from` to `to` does not count. */
   #toEvent(data: Buffer, from: number, to: number): Buffer | undefined {
     const textStart = this.#head.length;
     const textEnd = data.length - (to - from) - this.#tail.length;
     if (textEnd < textStart || textEnd > from || !stands(this.#head, data, 0)) return undefined;
     const isTail = stands(this.#tail, data, textEnd, 0, from - textEnd) && stands(this.#tail, data, to, from - textEnd);
-    return isTail && isPlain(data, textStart, textEnd) ? this.#write(data, textStart, textEnd) : undefined;
-  }
-
-  #write(data: Buffer, textStart: number, textEnd: number): Buffer {
+    if (!isTail || !isPlain(data, textStart, textEnd)) return undefined;
     const textBytes = textEnd - textStart;
     // Beginnings are ASCII: a name and a number.
     const beginning = this.#begin?.(data.subarray(textStart, textEnd)) ?? '';

@@ -7,9 +7,8 @@ import { toInferenceError } from '../../api/inferenceError.ts';
 import type { EngineFault } from '../../api/inferenceFault.ts';
 import { vllm } from '../../engines/vllm/vllm.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
-import type { ChunkShape } from './chunkEditor.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
-import type { StreamEncoder } from './streamEncoder.ts';
+import type { ChunkShape, StreamEncoder } from './streamEncoder.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

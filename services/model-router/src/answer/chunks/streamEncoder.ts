@@ -58,3 +58,28 @@ export interface StreamEncoder<Value = unknown> {
   /** The last event of one that is not. */
   fail(error: WireError): string;
 }
+
+/** Edits the values of one stream, which are what is new in each chunk. */
+export interface ValueEditor<Value = unknown> {
+  /** The client's value; undefined where the engine's is none. */
+  edit(value: unknown): Value | undefined;
+  /** Whether any tool call has been shown. */
+  readonly hasToolCall: boolean;
+  /** Whether a tool call has no name yet, or tool calls are longer or more than an answer may have. */
+  readonly hasUnshowableCall: boolean;
+}
+
+/** How the values of an operation's chunks are read, and what writes them for the client. */
+export interface ChunkShape<Value = unknown> {
+  /** The event that fills a silence; undefined where a comment line does. */
+  keepAlive?: Buffer;
+  /** Begins an id that the engine left out. */
+  idPrefix: string;
+  /** The key under which stands what is new in each of the engine's chunks. */
+  valueKey: 'delta' | 'text';
+  /** A value that tells nothing. */
+  emptyValue: Value;
+  createValueEditor(): ValueEditor<Value>;
+  /** Makes what writes the events of one call. */
+  createEncoder(terms: EncoderTerms): StreamEncoder<Value>;
+}

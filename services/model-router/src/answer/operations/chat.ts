@@ -1,8 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { ChatChunk, ChatCompletion, ChatDelta, ToolCall } from '@turnpike/public-api/chatAnswer';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
-import type { ChunkShape, ValueEditor } from '../chunks/chunkEditor.ts';
-import type { AnswerTerms } from '../chunks/streamEncoder.ts';
+import type { TextChunk } from '@turnpike/public-api/textCompletion';
+import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
+import type { WireError } from '@turnpike/public-api/wireError';
+import type {
+  AnswerTerms,
+  ChunkShape,
+  EncoderTerms,
+  PlainField,
+  PlainFrame,
+  StreamEncoder,
+  StreamFinish,
+  ValueEditor,
+} from '../chunks/streamEncoder.ts';
 import {
   type AnswerIdentity,
   isObject,
@@ -17,7 +28,6 @@ import {
   toShownFinishReason,
   toUsageBody,
 } from '../fields/answerFields.ts';
-import { ChunkEncoder } from './chunkEncoder.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole answer to a chat, with what clients may see of it. */
@@ -52,8 +62,8 @@ export const editChatAnswers =
   };
 
 /**
- * An engine's whole chat answer as the client gets it: written anew from the convention's keys, with the canonical model,
- * cache and reasoning counts, and nothing else that an engine adds.
+ * Writes an engine's whole chat answer anew from the convention's keys, with the canonical model, cache and reasoning counts. Nothing
+ * else that an engine adds reaches the client.
  */
 export const editChatAnswer = editChatAnswers(
   ({ identity: { id, created }, message, toolCalls, finishReason, usage }, { canonicalModel, ...terms }) =>
@@ -90,29 +100,32 @@ function editToolCalls(entries: readonly unknown[]): ToolCall[] | undefined {
 
 /** Turns the deltas of one chat stream into the client's: the role once, in the first, and only fields that clients know. */
 class ChatDeltaEditor implements ValueEditor<ChatDelta> {
-  readonly #toolCalls = new ToolCallEditor();
+  /** Whether any tool call has been shown. Changed here alone. */
+  hasToolCall = false;
+  /** Made at the first call. */
+  #toolCalls: ToolCallEditor | undefined;
   #hasRole = false;
 
-  /** Whether any tool call has been shown. */
-  get hasToolCall(): boolean {
-    return this.#toolCalls.hasCall;
-  }
-
   get hasUnshowableCall(): boolean {
-    return this.#toolCalls.hasUnshowable;
+    return this.#toolCalls?.hasUnshowable ?? false;
   }
 
   /** Undefined where the engine's delta is none. Empty where it has nothing for the client. */
   edit(delta: unknown): ChatDelta | undefined {
     if (!isObject(delta)) return undefined;
     const fields = pickMessageFields(delta);
-    const toolCalls = this.#toolCalls.edit(toolCallsOf(delta));
+    const given = toolCallsOf(delta);
+    if (given.length > 0) this.#toolCalls ??= new ToolCallEditor();
+    const toolCalls = given.length > 0 ? this.#toolCalls?.edit(given) : NO_CALLS;
+    this.hasToolCall = this.#toolCalls?.hasCall ?? false;
     if (!fields || !toolCalls) return undefined;
     const isFirst = !this.#hasRole;
     this.#hasRole = true;
     return { ...(isFirst && { role: 'assistant' }), ...fields, ...(toolCalls.length > 0 && { tool_calls: toolCalls }) };
   }
 }
+
+const NO_CALLS: ToolCallDelta[] = [];
 
 /** How the deltas of a chat are read, whichever API its client speaks. */
 export const CHAT_DELTAS = {
@@ -122,7 +135,77 @@ export const CHAT_DELTAS = {
   createValueEditor: () => new ChatDeltaEditor(),
 } satisfies Omit<ChunkShape<ChatDelta>, 'createEncoder'>;
 
-const CHUNK_FORM: ConstructorParameters<typeof ChunkEncoder<ChatDelta>>[0] = {
+/** Fields of all chunks of a stream. */
+interface ChunkHead extends AnswerIdentity {
+  model: string;
+  /** Whoever asked for usage sees the key on every chunk, as the convention has it. */
+  usage?: TokenUsage | null;
+}
+
+/** How chunks look. */
+export interface ChunkForm<Value> {
+  emptyValue: Value;
+  /** The fields that a plain text stands in, by its own field. */
+  plainFields: Partial<Record<PlainField, readonly string[]>>;
+  /** A chunk with one choice, or with none. */
+  toChunk(
+    head: ChunkHead,
+    part: { value: Value; finishReason: FinishReason | null } | undefined,
+  ): ChatChunk | TextChunk;
+}
+
+const DONE = 'data: [DONE]\n\n';
+/** Stands for the text where a frame is made. No model's name holds it, and no id is as long. */
+const MARK = 'TEXT'.repeat(80);
+
+/**
+ * Writes chunks, each an event by itself. A chunk has `id`, `object`, `created`, `model` and one of `choices`, and `usage` where the
+ * client asked for it. `[DONE]` ends a stream that is whole.
+ */
+export class ChunkEncoder<Value> implements StreamEncoder<Value> {
+  readonly #form: ChunkForm<Value>;
+  readonly #terms: EncoderTerms;
+
+  constructor(form: ChunkForm<Value>, terms: EncoderTerms) {
+    this.#form = form;
+    this.#terms = terms;
+  }
+
+  write(identity: AnswerIdentity, value: Value): string {
+    return this.#event(identity, { value, finishReason: null });
+  }
+
+  framePlain(identity: AnswerIdentity, field: PlainField): PlainFrame | undefined {
+    const fields = this.#form.plainFields[field];
+    if (!fields) return undefined;
+    const named: Record<string, string> = {};
+    for (const name of fields) named[name] = MARK;
+    const value = fields.length === 0 ? MARK : named;
+    return { parts: this.write(identity, value as Value).split(MARK) };
+  }
+
+  finish(identity: AnswerIdentity, { finishReason, usage }: StreamFinish): string {
+    const finish = this.#event(identity, { value: this.#form.emptyValue, finishReason });
+    const isShown = usage && this.#terms.includeUsage;
+    return `${finish}${isShown ? this.#event(identity, undefined, toUsageBody(usage, this.#terms)) : ''}${DONE}`;
+  }
+
+  fail({ body }: WireError): string {
+    return `data: ${JSON.stringify(body)}\n\n`;
+  }
+
+  #event(
+    identity: AnswerIdentity,
+    part: { value: Value; finishReason: FinishReason | null } | undefined,
+    usage: TokenUsage | null = null,
+  ): string {
+    const { canonicalModel: model, includeUsage } = this.#terms;
+    const head = { ...identity, model, ...(includeUsage && { usage }) };
+    return `data: ${JSON.stringify(this.#form.toChunk(head, part))}\n\n`;
+  }
+}
+
+const CHUNK_FORM: ChunkForm<ChatDelta> = {
   emptyValue: {},
   plainFields: { content: ['content'], reasoning: ['reasoning', 'reasoning_content'] },
   toChunk: ({ id, created, model, ...usage }, part) =>

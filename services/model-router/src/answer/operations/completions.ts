@@ -1,7 +1,7 @@
 import type { TextChunk, TextCompletion } from '@turnpike/public-api/textCompletion';
-import type { ChunkShape } from '../chunks/chunkEditor.ts';
+import type { ChunkShape } from '../chunks/streamEncoder.ts';
 import { readEngineUsage, readIdentity, toShownFinishReason, toUsageBody } from '../fields/answerFields.ts';
-import { ChunkEncoder } from './chunkEncoder.ts';
+import { ChunkEncoder, type ChunkForm } from './chat.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */
@@ -26,7 +26,7 @@ export function editCompletionAnswer(bytes: Buffer, { canonicalModel, ...terms }
   return { kind: 'answer', payload: toPayload(body), usage, hasToolCall: false };
 }
 
-const CHUNK_FORM: ConstructorParameters<typeof ChunkEncoder<string>>[0] = {
+const CHUNK_FORM: ChunkForm<string> = {
   emptyValue: '',
   plainFields: { text: [] },
   toChunk: ({ id, created, model, ...usage }, part) =>

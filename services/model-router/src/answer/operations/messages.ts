@@ -2,8 +2,14 @@ import type { ChatDelta } from '@turnpike/public-api/chatAnswer';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import { toMessagesError } from '@turnpike/public-api/messagesError';
 import type { WireError } from '@turnpike/public-api/wireError';
-import type { ChunkShape } from '../chunks/chunkEditor.ts';
-import type { AnswerTerms, PlainField, PlainFrame, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
+import type {
+  AnswerTerms,
+  ChunkShape,
+  PlainField,
+  PlainFrame,
+  StreamEncoder,
+  StreamFinish,
+} from '../chunks/streamEncoder.ts';
 import { type AnswerIdentity, isObject, type ShownUsage, toUsageBody } from '../fields/answerFields.ts';
 import { CHAT_DELTAS, editChatAnswers } from './chat.ts';
 

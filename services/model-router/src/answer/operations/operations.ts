@@ -4,7 +4,7 @@ import { EMBEDDINGS } from '../../request/embeddingRequest.ts';
 import type { Operation } from '../../request/inferenceRequest.ts';
 import { MESSAGES } from '../../request/messagesRequest.ts';
 import { RESPONSES } from '../../request/responsesRequest.ts';
-import type { ChunkShape } from '../chunks/chunkEditor.ts';
+import type { ChunkShape } from '../chunks/streamEncoder.ts';
 import { CHAT_CHUNKS, editChatAnswer } from './chat.ts';
 import { COMPLETION_CHUNKS, editCompletionAnswer } from './completions.ts';
 import { editEmbeddingAnswer } from './embeddings.ts';

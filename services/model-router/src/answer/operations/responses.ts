@@ -1,8 +1,14 @@
 import type { ChatDelta, ToolCall } from '@turnpike/public-api/chatAnswer';
 import type { WireError } from '@turnpike/public-api/wireError';
 import { toExplanation } from '@turnpike/public-api/wireError';
-import type { ChunkShape } from '../chunks/chunkEditor.ts';
-import type { AnswerTerms, PlainField, PlainFrame, StreamEncoder, StreamFinish } from '../chunks/streamEncoder.ts';
+import type {
+  AnswerTerms,
+  ChunkShape,
+  PlainField,
+  PlainFrame,
+  StreamEncoder,
+  StreamFinish,
+} from '../chunks/streamEncoder.ts';
 import { type AnswerIdentity, type ShownUsage, toUsageBody } from '../fields/answerFields.ts';
 import { CHAT_DELTAS, type ChatAnswer, editChatAnswers } from './chat.ts';
 

@@ -4,22 +4,23 @@ import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import type { EngineUsage } from '../../money/call/openCalls.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
-import { ChunkEditor, type ChunkShape, type EditedEvent } from './chunkEditor.ts';
-import type { StreamEncoder } from './streamEncoder.ts';
+import { EngineStream, type StreamEnd } from './engineStream.ts';
+import type { ChunkShape, StreamEncoder } from './streamEncoder.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
-const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor => {
+const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): EngineStream => {
   const chargeOf = ({ completionTokens }: EngineUsage) => BigInt(completionTokens) * 100n;
   const terms = { callId: 'call-1', canonicalModel: 'small-chat', isCacheCapable, chargeOf };
   const encoder = CHAT_CHUNKS.createEncoder({ ...terms, includeUsage });
-  return new ChunkEditor({
+  return new EngineStream({
     ...terms,
     engine: { repeatsCallIds: true },
     shape: CHAT_CHUNKS as ChunkShape,
     encoder: encoder as StreamEncoder,
     isToolForced: false,
+    toFault: (status, body) => ({ kind: 'engine_refused', message: `${status} ${body}`, param: null }),
   });
 };
 
@@ -50,24 +51,32 @@ const usageOf = (
 });
 const aUsageChunk = (usage: object): object => ({ ...aChunk({}), choices: [], usage });
 
-const edit = (editor: ChunkEditor, chunk: object | string): EditedEvent =>
+type Edited = ReturnType<EngineStream['edit']>;
+const edit = (editor: EngineStream, chunk: object | string): Edited =>
   editor.edit(Buffer.from(typeof chunk === 'string' ? chunk : JSON.stringify(chunk)));
 
 /** The JSON a client reads from an edited event, whose form is checked too. */
-function shownBy(event: EditedEvent): unknown {
-  if (event.kind !== 'chunk') throw new Error(`event is ${event.kind}`);
-  const text = event.bytes.toString();
+function shownBy(event: Edited): unknown {
+  if (!Buffer.isBuffer(event)) throw new Error(`event is ${event?.kind}`);
+  const text = event.toString();
   expect(text.startsWith('data: ')).toBe(true);
   expect(text.endsWith('\n\n')).toBe(true);
   expect(text.slice(6, -2)).not.toContain('\n');
   return JSON.parse(text.slice(6));
 }
 
+/** The end of a stream that is whole. */
+function endOf(editor: EngineStream): Extract<StreamEnd, { kind: 'whole' }> {
+  const end = edit(editor, '[DONE]');
+  if (!end || !('kind' in end) || end.kind !== 'whole') throw new Error('the stream is not whole');
+  return end;
+}
+
 /** The JSON of the events that a client gets last, before `[DONE]`. */
-function lastShownBy(editor: ChunkEditor): unknown[] {
-  const events = splitEvents(editor.lastEvents);
+function lastShownBy(editor: EngineStream): unknown[] {
+  const events = splitEvents(endOf(editor).lastEvents);
   expect(events.pop()?.toString()).toBe('data: [DONE]\n\n');
-  return events.map((bytes) => shownBy({ kind: 'chunk', bytes }));
+  return events.map(shownBy);
 }
 const splitEvents = (bytes: Buffer): Buffer[] =>
   bytes
@@ -108,6 +117,8 @@ function expectedEvents(includeUsage: boolean): (chunk: object) => object | unde
     };
   };
 }
+
+const NONSENSE: StreamEnd = { kind: 'failed', fault: { kind: 'engine_failed' }, reason: 'engine_sent_nonsense' };
 
 describe('an edited chunk is what parsing, picking and writing it anew would give', () => {
   const aText = fc.oneof(
@@ -181,7 +192,7 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
           if (isLast && chunk.choices[0]) chunk.choices[0].finish_reason = 'stop';
           if (isOddOne) chunk.created += 1;
           const event = edit(editor, chunk);
-          expect(event.kind === 'nothing' ? undefined : shownBy(event)).toEqual(expected(chunk));
+          expect(event && shownBy(event)).toEqual(expected(chunk));
           if (usage)
             latest = {
               promptTokens: usage.prompt,
@@ -209,7 +220,7 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
         const bytes = Buffer.from(JSON.stringify(write({ content }, usageOf(1, 2))));
         const damaged = Buffer.concat([bytes.subarray(0, at), Buffer.from(insert), bytes.subarray(at + remove)]);
         const event = editor.edit(damaged);
-        if (event.kind === 'chunk') shownBy(event);
+        if (Buffer.isBuffer(event)) shownBy(event);
       }),
       { numRuns: 2_000 },
     );
@@ -224,7 +235,7 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
     const editor = anEditor();
     const whole = JSON.stringify(aChunk({ content: 'learned' }));
     edit(editor, whole);
-    expect(edit(editor, whole.replace('"learned"', text))).toEqual({ kind: 'broken' });
+    expect(edit(editor, whole.replace('"learned"', text))).toEqual(NONSENSE);
   });
 
   it('copies the escapes of a line end, a quote and a backslash as they are', () => {
@@ -239,7 +250,7 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
     const whole = JSON.stringify(aChunk({ content: 'learned' }));
     edit(editor, whole);
     const event = editor.edit(Buffer.from(whole.replace('learned', '\u00ff'), 'latin1'));
-    expect(event.kind === 'chunk' && isUtf8(event.bytes)).toBe(true);
+    expect(Buffer.isBuffer(event) && isUtf8(event)).toBe(true);
     expect(shownBy(event)).toMatchObject({ choices: [{ delta: { content: '\ufffd' } }] });
   });
 });
@@ -247,9 +258,10 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
 it('cannot show a tool call that never said which function', () => {
   const editor = anEditor();
   edit(editor, aChunk({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
-  expect(editor.hasUnshowableCall).toBe(true);
+  edit(editor, aChunk({}, {}, { finish_reason: 'tool_calls' }));
+  expect(edit(editor, '[DONE]')).toEqual({ kind: 'unshowable' });
   edit(editor, aChunk({ tool_calls: [{ index: 0, function: { name: 'f' } }] }));
-  expect(editor.hasUnshowableCall).toBe(false);
+  expect(edit(editor, '[DONE]')).toMatchObject({ kind: 'whole' });
 });
 
 it('shows a delta’s known fields alone', () => {
@@ -295,18 +307,23 @@ it.each<[string, Delta, string]>([
 it.each(['abort', 'error'])('takes the finish reason %s for a failure, never for an end', (finishReason) => {
   const editor = anEditor();
   expect(edit(editor, aChunk({ content: 'x' }, {}, { finish_reason: finishReason }))).toMatchObject({
-    kind: 'error',
-    status: 500,
+    reason: 'engine_error_event',
+    fault: { message: '500 {"message":"","param":null}' },
   });
-  expect(editor.isFinished).toBe(false);
+  expect(edit(editor, '[DONE]')).toMatchObject({ kind: 'failed', reason: 'engine_did_not_finish' });
 });
 
-it.each<[string, string, Partial<Extract<EditedEvent, { kind: 'error' }>>]>([
-  ['new', '{"error":{"message":"m","type":"BadRequestError","param":null,"code":400}}', { status: 400, message: 'm' }],
-  ['old', '{"error":{"object":"error","message":"m","type":"InternalServerError","code":500}}', { status: 500 }],
-  ['without a code', '{"error":{"message":"m"}}', { status: 500 }],
-])('knows an error event: %s', (_case, text, fault) => {
-  expect(edit(anEditor(), text)).toMatchObject({ kind: 'error', ...fault });
+it.each([
+  [
+    'new',
+    '{"error":{"message":"m","type":"BadRequestError","param":null,"code":400}}',
+    '400 {"message":"m","param":null}',
+  ],
+  ['of a field', '{"error":{"message":"m","param":"top_p","code":400}}', '400 {"message":"m","param":"top_p"}'],
+  ['old', '{"error":{"object":"error","message":"m","type":"Error","code":500}}', '500 {"message":"m","param":null}'],
+  ['without a code', '{"error":{"message":"m"}}', '500 {"message":"m","param":null}'],
+])('knows an error event: %s', (_case, text, message) => {
+  expect(edit(anEditor(), text)).toMatchObject({ kind: 'failed', reason: 'engine_error_event', fault: { message } });
 });
 
 it.each([
@@ -329,11 +346,7 @@ it.each([
   JSON.stringify(aChunk({ content: 'x' }, { usage: { prompt_tokens: 1.5, completion_tokens: 1 } })),
   '{"id":"x","choices":[],"usage":{"prompt_tokens":1e400}}',
 ])('calls %s broken', (text) => {
-  expect(edit(anEditor(), text)).toEqual({ kind: 'broken' });
-});
-
-it('knows the end', () => {
-  expect(edit(anEditor(), '[DONE]')).toEqual({ kind: 'done' });
+  expect(edit(anEditor(), text)).toEqual(NONSENSE);
 });
 
 describe('the usage chunk', () => {
@@ -342,8 +355,8 @@ describe('the usage chunk', () => {
     const editor = anEditor(options);
     edit(editor, aChunk({ content: 'x' }));
     edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
-    expect(edit(editor, aUsageChunk(usage))).toEqual({ kind: 'nothing' });
-    expect(editor.finalUsage).toMatchObject({ promptTokens: 100, completionTokens: 20 });
+    expect(edit(editor, aUsageChunk(usage))).toBeUndefined();
+    expect(endOf(editor).usage).toMatchObject({ promptTokens: 100, completionTokens: 20 });
     return lastShownBy(editor)[1];
   };
 
@@ -385,8 +398,8 @@ describe('the usage chunk', () => {
   it('is shown once, though the engine counted in the finishing chunk alone or without being asked', () => {
     const editor = anEditor({ includeUsage: true });
     edit(editor, aChunk({ content: 'x' }));
-    expect(edit(editor, aUsageChunk(usageOf(9, 1)))).toEqual({ kind: 'nothing' });
-    expect(lastShownBy(editor)).toHaveLength(1);
+    expect(edit(editor, aUsageChunk(usageOf(9, 1)))).toBeUndefined();
+    expect(edit(editor, '[DONE]')).toMatchObject({ kind: 'failed', reason: 'engine_did_not_finish' });
     edit(editor, aChunk({}, { usage: usageOf(9, 2) }, { finish_reason: 'stop' }));
     expect(lastShownBy(editor)).toMatchObject([{}, { choices: [], usage: { completion_tokens: 2 } }]);
   });
@@ -397,11 +410,11 @@ describe('the final count', () => {
     const editor = anEditor();
     edit(editor, aChunk({ content: 'x' }, { usage: usageOf(9, 1) }, { finish_reason: 'stop' }));
     edit(editor, aChunk({ content: 'y' }));
-    expect(editor.finalUsage).toBeUndefined();
+    expect(endOf(editor).usage).toBeUndefined();
     edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
-    expect(editor.finalUsage).toBeUndefined();
+    expect(endOf(editor).usage).toBeUndefined();
     edit(editor, aUsageChunk(usageOf(9, 2)));
-    expect(editor.finalUsage?.completionTokens).toBe(2);
+    expect(endOf(editor).usage?.completionTokens).toBe(2);
   });
 
   it('is that of the usage chunk, not of the chunks before', () => {
@@ -409,20 +422,20 @@ describe('the final count', () => {
     edit(editor, aChunk({ content: 'x' }, { usage: usageOf(9, 1) }));
     edit(editor, aChunk({}, { usage: usageOf(9, 2) }, { finish_reason: 'stop' }));
     edit(editor, aUsageChunk(usageOf(9, 3)));
-    expect(editor.finalUsage?.completionTokens).toBe(3);
+    expect(endOf(editor).usage?.completionTokens).toBe(3);
   });
 
   it('is that of the finishing chunk where no usage chunk follows', () => {
     const editor = anEditor();
     edit(editor, aChunk({ content: 'x' }, { usage: usageOf(9, 1) }, { finish_reason: 'stop' }));
-    expect(editor.finalUsage?.completionTokens).toBe(1);
+    expect(endOf(editor).usage?.completionTokens).toBe(1);
   });
 
   it('is missing when the engine counted only while it ran', () => {
     const editor = anEditor();
     edit(editor, aChunk({ content: 'x' }, { usage: usageOf(9, 1) }));
     edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
-    expect(editor.finalUsage).toBeUndefined();
+    expect(endOf(editor).usage).toBeUndefined();
     expect(editor.usage?.completionTokens).toBe(1);
   });
 
@@ -430,6 +443,6 @@ describe('the final count', () => {
     const editor = anEditor();
     edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
     edit(editor, aUsageChunk(usageOf(9, 0)));
-    expect(editor.finalUsage).toMatchObject({ promptTokens: 9, completionTokens: 0, cachedPromptTokens: 0 });
+    expect(endOf(editor).usage).toMatchObject({ promptTokens: 9, completionTokens: 0, cachedPromptTokens: 0 });
   });
 });
