@@ -132,7 +132,7 @@ class OverloadRun {
       },
       onEnd: ({ cachedTokens, completionTokens }) => {
         const counted = { promptTokens: call.promptTokens.length, cachedPromptTokens: cachedTokens, completionTokens };
-        placed.end({ kind: 'answered', counted });
+        placed.end({ kind: 'whole', usage: counted });
         outcome.wholeMs = this.#nowMs - atMs;
       },
       onKilled() {},

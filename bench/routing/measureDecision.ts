@@ -30,7 +30,7 @@ export function measureDecision(): { prepareUs: number; placeUs: number; sha256U
     });
     placed?.firstEvent();
     const counted = { promptTokens: PROMPT_BYTES / 4, cachedPromptTokens: 20_000, completionTokens: 100 };
-    placed?.end({ kind: 'answered', counted });
+    placed?.end({ kind: 'whole', usage: counted });
   };
   const prompts = Array.from({ length: OTHER_PROMPTS }, (_, number) => hashesOf(number));
   for (const hashes of prompts) place(hashes);

@@ -141,7 +141,7 @@ class FleetRun {
     if (engine.isDead) {
       // The first connection that is refused is enough for the router.
       this.#engines = this.#engines.filter((other) => other !== engine);
-      placed.end({ kind: 'dropped', isError: false });
+      placed.end({ kind: 'left_midway' });
       failed('refused');
       return;
     }
@@ -154,7 +154,7 @@ class FleetRun {
       },
       onEnd: ({ cachedTokens, completionTokens }) => {
         const promptTokens = call.promptTokens.length;
-        placed.end({ kind: 'answered', counted: { promptTokens, cachedPromptTokens: cachedTokens, completionTokens } });
+        placed.end({ kind: 'whole', usage: { promptTokens, cachedPromptTokens: cachedTokens, completionTokens } });
         this.#msPerToken.push((this.#nowMs - arrivedMs) / completionTokens);
         if (attempts.hasFailed) this.#ofRetriedAnswered += 1;
         if (!this.#isMeasured(arrivedMs)) return;
@@ -162,7 +162,7 @@ class FleetRun {
         this.#cachedTokens += cachedTokens;
       },
       onKilled: () => {
-        placed.end({ kind: 'dropped', isError: false });
+        placed.end({ kind: 'left_midway' });
         if (hasBegun) this.#cut += 1;
         else failed('reset');
       },

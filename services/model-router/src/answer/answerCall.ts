@@ -49,13 +49,21 @@ export async function answerCall(
     const limits = toRateLimitHeaders(rateLimit);
     for (const name of KEY_LIMIT_HEADERS) res.setHeader(name, limits[name]);
     bound = await fitOutput(dependencies.countPromptTokens, { ...call, owner: call });
-    const loaded = await loadImages(dependencies.images, call, { room, res });
-    if (loaded.kind !== 'loaded') return loaded;
-    const ready = { ...call, bound, request: loaded.request };
-    if (!ready.request.isStream)
+    const ready = { ...call, bound };
+    if (call.request.images.urls.length > 0) {
+      const loaded = await loadImages(dependencies.images, call, { room, res });
+      if (loaded.kind !== 'loaded') return loaded;
+      ready.request = loaded.request;
+    }
+    const { operation, callId, chargeOf } = call;
+    const { isStream, includeUsage, echo } = ready.request;
+    if (!isStream)
       return runOnEngines(dependencies, ready, { attemptOn: attemptWhole(dependencies, ready, room), res });
-    const client = new ClientStream(res, dependencies.timeouts, call.operation.chunks?.keepAlive);
-    const encoder = toEncoder(call);
+    if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
+    const { id: canonicalModel, isCacheCapable } = call.model;
+    const terms = { callId, canonicalModel, includeUsage, echo, isCacheCapable, chargeOf };
+    const client = new ClientStream(res, dependencies.timeouts, operation.chunks.keepAlive);
+    const encoder = operation.chunks.createEncoder(terms);
     stream = { client, encoder };
     const endsAt = performance.now() + dependencies.timeouts.streamMs;
     const attemptOn: AttemptOn = (attempt) =>
@@ -91,13 +99,6 @@ export async function answerCall(
   if (outcome.kind !== 'unforeseen') throw new ApiError(fault);
   if (!res.headersSent) res.setHeaders(new Map(Object.entries(NEVER_RETRY)));
   throw outcome.error;
-}
-
-function toEncoder({ operation, callId, model, request, chargeOf }: Call): StreamEncoder {
-  if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
-  const { id: canonicalModel, isCacheCapable } = model;
-  const { includeUsage, echo } = request;
-  return operation.chunks.createEncoder({ callId, canonicalModel, includeUsage, echo, isCacheCapable, chargeOf });
 }
 
 const toWindowUse = ({ operation, request, model, bound }: Call): WindowUse => ({
@@ -144,11 +145,9 @@ export async function loadImages(
   { request, workspaceId, keyId, log }: Pick<Call, 'request' | 'workspaceId' | 'keyId' | 'log'>,
   { room, res }: { room: TakenBytes; res: Pick<ServerResponse, 'destroyed' | 'once' | 'off'> },
 ): Promise<LoadedImages> {
-  const { urls } = request.images;
-  if (urls.length === 0) return { kind: 'loaded', request };
   const leaving = abortOnClose(res);
   try {
-    const fetched = await images.load(urls, { workspaceId, keyId, room, signal: leaving.signal });
+    const fetched = await images.load(request.images.urls, { workspaceId, keyId, room, signal: leaving.signal });
     return { kind: 'loaded', request: { ...request, images: { ...request.images, fetched } } };
   } catch (error) {
     if (leaving.signal.aborted) return { kind: 'left_before_engine' };

@@ -50,9 +50,9 @@ it('lets a call go on to the engines with what was fetched', async () => {
   expect(open.endings).toEqual([{ status: 'failure', reason: 'no_healthy_engine' }]);
 });
 
-it('leaves a request without images alone', async () => {
-  const request = aChatRequest();
-  expect(await aCallWithImages(never, request).load()).toEqual({ kind: 'loaded', request });
+it('asks for no images where a request has none', async () => {
+  const { answer } = aCallWithImages(never, aChatRequest());
+  await expect(answer()).rejects.toMatchObject({ fault: { kind: 'no_healthy_engine' } });
 });
 
 const REASONS: ImageErrorReason[] = [

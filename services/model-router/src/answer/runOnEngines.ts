@@ -2,10 +2,8 @@ import { noteCall } from '@turnpike/http-service/observeRequests';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/requestFault';
 import type { Response } from 'express';
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { PricedModel } from '../catalog/catalog.ts';
-import { dispatchToEngine, type EngineExchange, type EngineListener } from '../engines/dispatchToEngine.ts';
 import { type Engine, servedNameOf } from '../engines/engine.ts';
-import type { CallNews, EngineRegistry } from '../engines/engineRegistry.ts';
+import { EngineExchange, type EngineListener } from '../engines/engineExchange.ts';
 import { hashPrefix, renderPrefix } from '../engines/promptPrefix.ts';
 import {
   type AttemptFailure,
@@ -33,13 +31,9 @@ export async function runOnEngines(
   { attemptOn, res }: { attemptOn: AttemptOn; res: Pick<Response, 'destroyed' | 'once' | 'off'> },
 ): Promise<Outcome> {
   const { engines, queue, metrics } = dependencies;
-  const { operation, request, model, workspaceId, span } = call;
+  const { operation, model, span } = call;
   const next = new NextAttempt(engines.retries);
-  const placement = toPlacement(call);
-  // Memory that the call holds while it waits.
-  let bytes = request.body.bytes.length;
-  for (const { length } of request.images.fetched.values()) bytes += length;
-  const placed = new FleetCall({ engines, next, model, workspaceId, placement, bytes, res });
+  const placed = new FleetCall(engines, call, { next, res });
   let target: string | undefined;
   let fault: EngineFault | KeyBoundFault = { kind: 'no_healthy_engine' };
 
@@ -70,7 +64,7 @@ export async function runOnEngines(
     } catch (error) {
       return { kind: 'unforeseen', error, target };
     } finally {
-      attempt.end(toResult(end));
+      attempt.end(end ?? { kind: 'cut', by: 'unforeseen' });
     }
     if (end.kind !== 'failed') return { ...end, target };
     if (end.hasSent) return { kind: 'broken_off', fault: end.fault, reason: end.reason, target };
@@ -79,27 +73,6 @@ export async function runOnEngines(
     if (end.isFinal || !isWorthRetrying(end.fault) || !(isFull || next.mayFollow(engine, end.broken)))
       return { kind: 'refused', fault, target };
   }
-}
-
-/** What placement needs to know of a call. Calls of one model and one salt can share what engines have cached. */
-function toPlacement({ request, model, keyId, cacheSalt, bound }: Call): Placement {
-  const { beginning, bytes } = renderPrefix(request);
-  return {
-    modelId: model.id,
-    keyId,
-    prefixHashes: hashPrefix(`${model.id} ${cacheSalt}`, beginning),
-    promptBytes: bytes,
-    estimatedPromptTokens: bound.estimatedPromptTokens,
-    maxOutputTokens: bound.outputTokens,
-    isStream: request.isStream,
-  };
-}
-
-/** What an attempt says of its engine. Undefined where a mistake of ours ended it. */
-function toResult(end: AttemptEnd | undefined): AttemptResult {
-  if (end?.kind === 'whole') return { kind: 'answered', counted: end.usage };
-  if (end?.kind === 'failed') return end;
-  return { kind: 'dropped', isError: end === undefined || (end.kind === 'cut' && end.by === 'unforeseen') };
 }
 
 /** An engine failed the call. */
@@ -126,16 +99,14 @@ export function dispatchCall(
   listener: EngineListener,
 ): EngineExchange {
   const servedName = servedNameOf(engine, model) ?? model.id;
-  return dispatchToEngine(
-    engine,
-    {
-      path: engine.dialect.pathOf(operation),
-      body: engine.dialect.toBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
-      requestId: number === 1 ? callId : `${callId}-${number}`,
-      traceparent,
-    },
-    listener,
-  );
+  const exchange = new EngineExchange(engine, listener);
+  void exchange.send({
+    path: operation.path,
+    body: engine.dialect.toBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
+    requestId: number === 1 ? callId : `${callId}-${number}`,
+    traceparent,
+  });
+  return exchange;
 }
 
 /** Refused connections cost nothing, but a call is not sent around for ever. */
@@ -161,6 +132,7 @@ export class NextAttempt {
 
   /** The engines that may have the next attempt. */
   chooseFrom(able: readonly Engine[]): readonly Engine[] {
+    if (this.#tried.size === 0) return able;
     const untried = able.filter((engine) => !this.#tried.has(engine));
     return untried.length > 0 ? untried : able.filter((engine) => engine === this.#resendTo);
   }
@@ -194,35 +166,35 @@ export class NextAttempt {
   }
 }
 
-interface FleetCallOptions {
-  engines: Pick<EngineRegistry, 'findEngines' | 'report'>;
-  next: NextAttempt;
-  model: PricedModel;
-  /** Who pays for it: what one workspace's calls do is no proof against an engine. */
-  workspaceId: string;
-  placement: Placement;
-  bytes: number;
-  res: Leavable;
-}
-
 /** A call as it goes from engine to engine of the region. */
 class FleetCall implements QueueableCall {
   readonly placement: Placement;
   readonly bytes: number;
   readonly res: Leavable;
-  readonly #engines: FleetCallOptions['engines'];
+  readonly #engines: AnswerDependencies['engines'];
   readonly #next: NextAttempt;
-  readonly #model: PricedModel;
-  readonly #workspaceId: string;
+  readonly #call: Call;
 
-  constructor({ engines, next, model, workspaceId, placement, bytes, res }: FleetCallOptions) {
-    this.placement = placement;
-    this.bytes = bytes;
+  constructor(engines: AnswerDependencies['engines'], call: Call, { next, res }: { next: NextAttempt; res: Leavable }) {
     this.res = res;
     this.#engines = engines;
     this.#next = next;
-    this.#model = model;
-    this.#workspaceId = workspaceId;
+    this.#call = call;
+    const { request, model, keyId, cacheSalt, bound } = call;
+    const { beginning, bytes } = renderPrefix(request);
+    this.placement = {
+      modelId: model.id,
+      keyId,
+      // Calls of one model and one salt can share what engines have cached.
+      prefixHashes: hashPrefix(`${model.id} ${cacheSalt}`, beginning),
+      promptBytes: bytes,
+      estimatedPromptTokens: bound.estimatedPromptTokens,
+      maxOutputTokens: bound.outputTokens,
+      isStream: request.isStream,
+    };
+    let held = request.body.bytes.length;
+    for (const { length } of request.images.fetched.values()) held += length;
+    this.bytes = held;
   }
 
   findEngines(): readonly Engine[] {
@@ -233,36 +205,39 @@ class FleetCall implements QueueableCall {
     return this.#next.mayLeave(engine, this.#findAble());
   }
 
+  /** Judges an engine by the result of an attempt, unless the engine may have no part in it, as in a client's mistake. */
   report(engine: Engine, result: AttemptResult): void {
-    const news = toNews(result, this.#workspaceId);
-    if (news) this.#engines.report(engine, news);
+    // A workspace's calls are no proof against an engine by themselves.
+    const { workspaceId } = this.#call;
+    if (result.kind === 'whole') this.#engines.report(engine, { kind: 'completed', workspaceId });
+    if (result.kind !== 'failed') return;
+    switch (result.broken) {
+      // Health knows: it is why the call left.
+      case 'left_out':
+        return;
+      case 'refused':
+        this.#engines.report(engine, { kind: 'refused' });
+        return;
+      case 'unreached':
+        this.#engines.report(engine, { kind: 'unreached' });
+        return;
+      case 'timeout':
+        this.#engines.report(engine, { kind: 'silent' });
+        return;
+      case undefined:
+        if (result.fault.kind !== 'engine_failed' || result.isFinal) return;
+        this.#engines.report(engine, { kind: 'failed', workspaceId });
+        return;
+      default:
+        this.#engines.report(engine, { kind: 'failed', workspaceId });
+    }
   }
 
   #findAble(): readonly Engine[] {
-    return this.#engines
-      .findEngines(this.#model)
-      .filter((engine) => engine.isHealthy && servedNameOf(engine, this.#model) !== undefined);
-  }
-}
-
-/** Judges an engine by the result of an attempt. Returns undefined where the engine may have no part in it, as in a client's mistake. */
-function toNews(result: AttemptResult, workspaceId: string): CallNews | undefined {
-  if (result.kind === 'dropped') return undefined;
-  if (result.kind === 'answered') return { kind: 'completed', workspaceId };
-  const { fault, broken, isFinal } = result;
-  switch (broken) {
-    // Health knows: it is why the call left.
-    case 'left_out':
-      return undefined;
-    case 'refused':
-      return { kind: 'refused' };
-    case 'unreached':
-      return { kind: 'unreached' };
-    case 'timeout':
-      return { kind: 'silent' };
-    case undefined:
-      return fault.kind === 'engine_failed' && !isFinal ? { kind: 'failed', workspaceId } : undefined;
-    default:
-      return { kind: 'failed', workspaceId };
+    const { model } = this.#call;
+    const able: Engine[] = [];
+    for (const engine of this.#engines.findEngines(model))
+      if (engine.isHealthy && servedNameOf(engine, model) !== undefined) able.push(engine);
+    return able;
   }
 }

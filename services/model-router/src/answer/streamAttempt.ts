@@ -1,6 +1,6 @@
 import { type Deadline, startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
-import type { EngineExchange, EngineListener } from '../engines/dispatchToEngine.ts';
+import type { EngineExchange, EngineListener } from '../engines/engineExchange.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt, AttemptExchange } from '../placement/attempt.ts';
 import type { AnswerDependencies, Call } from './call.ts';
@@ -201,10 +201,22 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
       return;
     }
     this.#send(step.events);
-    if (step.end?.kind === 'failed') this.#fail(step.end.fault, step.end.reason, { broken: step.end.broken });
-    else if (step.end?.kind === 'whole') this.#completed(step.end);
-    else if (step.end && this.#sent > 0) this.#cut('tool_calls');
-    else if (step.end) this.#fail(ENGINE_FAILED, 'engine_sent_nonsense');
+    const { end } = step;
+    if (!end) return;
+    if (end.kind === 'failed') {
+      this.#fail(end.fault, end.reason, { broken: end.broken });
+    } else if (end.kind === 'unshowable') {
+      if (this.#sent > 0) this.#cut('tool_calls');
+      else this.#fail(ENGINE_FAILED, 'engine_sent_nonsense');
+    } else {
+      // The answer is whole. Its connection may be used again once its response has ended.
+      this.#isOver = true;
+      this.#removeFromOpen?.();
+      clearTimeout(this.#total);
+      this.#silence?.stop();
+      this.#silence = startDeadline(TRAILER_MS, () => this.#exchange?.abort());
+      this.#end.resolve({ kind: 'whole', usage: end.usage, rest: end.lastEvents });
+    }
   }
 
   #send(events: Buffer[]): void {
@@ -230,16 +242,6 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     const { callId, log } = this.#call;
     log().info({ callId, engine: this.#attempt.engine.id }, 'cut a stream that is not read: others wait for its room');
     this.#client.cut();
-  }
-
-  /** The engine's answer is whole. Its connection may be used again once its response has ended. */
-  #completed({ usage, lastEvents }: Extract<StreamEnd, { kind: 'whole' }>): void {
-    this.#isOver = true;
-    this.#removeFromOpen?.();
-    clearTimeout(this.#total);
-    this.#silence?.stop();
-    this.#silence = startDeadline(TRAILER_MS, () => this.#exchange?.abort());
-    this.#end.resolve({ kind: 'whole', usage, rest: lastEvents });
   }
 
   #refused(): void {

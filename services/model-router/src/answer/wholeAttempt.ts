@@ -1,8 +1,8 @@
 import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { EngineExchange } from '../engines/dispatchToEngine.ts';
 import type { Engine } from '../engines/engine.ts';
+import type { EngineExchange } from '../engines/engineExchange.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt } from '../placement/attempt.ts';
 import type { AnswerDependencies, Call } from './call.ts';

@@ -245,7 +245,7 @@ export class EngineLoad {
     this.heldTokens -= tokens;
     own.giveBack({ tokens, maxTokens: uncachedTokens + maxOutputTokens, generation }, this.#nowMs());
     if (own.calls === 0) this.#keys.delete(keyId);
-    const counted = result.kind === 'answered' ? result.counted : undefined;
+    const counted = result.kind === 'whole' ? result.usage : undefined;
     if (!counted) return;
     // An answer that came all at once does not say how much of its time the prompt took.
     if (firstEventAtMs !== undefined)

@@ -29,7 +29,7 @@ function take({ promptTokens = 0, outputTokens = 0, isStream = true }) {
     isStream,
   });
   const at = load;
-  return { begin: () => at.firstEvent(call), end: () => at.end(call, { kind: 'dropped', isError: false }) };
+  return { begin: () => at.firstEvent(call), end: () => at.end(call, { kind: 'left_midway' }) };
 }
 
 /** Puts calls there as long as there is room; gives what ends each. */

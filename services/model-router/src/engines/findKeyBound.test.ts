@@ -21,7 +21,7 @@ function take(keyId: string, tokens = 1): (() => void) | undefined {
   if (!most?.room.hasRoomFor(tokens)) return undefined;
   const prompt = { hashes: [], promptBytes: 0, uncachedTokens: 0 };
   const call = most.load.open({ keyId, ...prompt, outputTokens: tokens, maxOutputTokens: tokens, isStream: true });
-  return () => most.load.end(call, { kind: 'dropped', isError: false });
+  return () => most.load.end(call, { kind: 'left_midway' });
 }
 
 /** Lets keys take calls in turn for as long as they may; gives how many each has. */

@@ -58,10 +58,14 @@ export class Attempt implements UnheardCall {
   #observed: AttemptObservation | undefined;
   #beganAt = 0;
   #firstEventAt: number | undefined;
+  /** Lets the engine go on with the call's trace, once the attempt has begun. */
+  traceparent: string | undefined;
+  /** The queue that placed it, and its call there. Set by the queue. */
+  turn: { queue: AttemptQueue; call: QueueableCall } | undefined;
   readonly #habits: AttemptParts['habits'];
   readonly #loaded: LoadedCall;
-  /** The queue that placed it, and its call there. */
-  #turn: { queue: AttemptQueue; call: QueueableCall; heard: () => void } | undefined;
+  /** Takes it out of the calls that the engine has said nothing to. */
+  readonly #heard: () => void;
   #hasBegun = false;
   #isUnread = false;
   #isOver = false;
@@ -75,25 +79,17 @@ export class Attempt implements UnheardCall {
     this.keyId = placement.keyId;
     this.#habits = habits;
     this.#loaded = loaded;
-  }
-
-  /** Joins it to the queue that placed it. */
-  joinQueue(queue: AttemptQueue, call: QueueableCall): void {
-    this.#turn = { queue, call, heard: this.engine.unheardCalls.add(this) };
+    this.#heard = this.engine.unheardCalls.add(this);
   }
 
   /** Begins the exchange with the engine, which is shown in metrics and as a part of the call's trace. */
   begin(number: number, observation: AttemptObservation): void {
-    const { span, metrics } = observation;
+    const span = observation.span.startChild('engine', 'client');
     this.number = number;
+    this.traceparent = span.traceparent;
     this.#beganAt = performance.now();
-    this.#observed = { ...observation, span: span.startChild('engine', 'client') };
-    metrics.callPlaced(this.engine, this.decision.reason);
-  }
-
-  /** Lets the engine go on with the call's trace. */
-  get traceparent(): string | undefined {
-    return this.#observed?.span.traceparent;
+    this.#observed = { ...observation, span };
+    observation.metrics.callPlaced(this.engine, this.decision.reason);
   }
 
   /** The engine's first event is here: the prompt is computed. Whole answers have none. */
@@ -101,9 +97,9 @@ export class Attempt implements UnheardCall {
     if (this.#hasBegun || this.#isOver) return;
     this.#hasBegun = true;
     this.engine.load.firstEvent(this.#loaded);
-    this.#turn?.heard();
+    this.#heard();
     this.engine.room.sayBegun();
-    this.#turn?.queue.startNext();
+    this.turn?.queue.startNext();
     this.#firstEventAt = performance.now();
     this.#observed?.metrics.engineFirstEvent(this.engine, (this.#firstEventAt - this.#beganAt) / 1_000);
   }
@@ -111,22 +107,23 @@ export class Attempt implements UnheardCall {
   /** Ends the attempt, once; later ends mean nothing. */
   end(result: AttemptResult): void {
     if (this.#isOver) return;
+    if (this.#isUnread) this.read();
     this.#isOver = true;
     this.engine.load.end(this.#loaded, result);
-    const counted = result.kind === 'answered' ? result.counted : undefined;
+    const counted = result.kind === 'whole' ? result.usage : undefined;
     if (counted) this.#habits.learn(counted, this.placement.estimatedPromptTokens);
-    this.#turn?.heard();
-    if (result.kind === 'answered') this.engine.room.sayBegun();
+    this.#heard();
+    if (result.kind === 'whole') this.engine.room.sayBegun();
     if (result.kind === 'failed' && result.fault.kind === 'engine_busy') this.engine.room.sayBusy();
-    this.#turn?.call.report(this.engine, result);
-    this.#turn?.queue.ended(this);
+    this.turn?.call.report(this.engine, result);
+    this.turn?.queue.ended(this);
     if (this.#observed) this.#show(result, this.#observed);
   }
 
   /** Shows the reason for the engine, the expected figures and the counted ones. */
   #show(result: AttemptResult, { span, metrics, model, isGenerating }: AttemptObservation): void {
     const { decision } = this;
-    const counted = result.kind === 'answered' ? result.counted : undefined;
+    const counted = result.kind === 'whole' ? result.usage : undefined;
     const failed = result.kind === 'failed' ? result : undefined;
     if (counted && isGenerating && counted.promptTokens > 0 && decision.promptTokens > 0)
       metrics.cacheCounted(model, {
@@ -149,26 +146,26 @@ export class Attempt implements UnheardCall {
         'turnpike.fault': failed?.fault.kind,
         'turnpike.reason': failed?.broken,
       });
-    span.end({ isError: failed !== undefined || (result.kind === 'dropped' && result.isError) });
+    span.end({ isError: failed !== undefined || (result.kind === 'cut' && result.by === 'unforeseen') });
   }
 
   /** Takes the call to another engine, if it may go, because this one turned out not to answer. */
   leave(): void {
-    if (this.#turn?.call.mayLeave(this.engine)) this.exchange?.leftOut();
+    if (this.turn?.call.mayLeave(this.engine)) this.exchange?.leftOut();
   }
 
   /** The client does not read: its stream may be cut where other calls wait. */
   unread(): void {
     if (this.#isOver || this.#isUnread) return;
     this.#isUnread = true;
-    this.#turn?.queue.unread(this);
+    this.turn?.queue.unread(this);
   }
 
   /** The client reads on. */
   read(): void {
     if (this.#isOver || !this.#isUnread) return;
     this.#isUnread = false;
-    this.#turn?.queue.read(this);
+    this.turn?.queue.read(this);
   }
 
   cutUnread(): void {

@@ -16,7 +16,7 @@ const MODEL = 'small-chat';
 /** For so many calls at a time. */
 const ROOM = { calls: 2, tokens: 1_000_000 };
 
-const DROPPED = { kind: 'dropped', isError: false } as const;
+const DROPPED = { kind: 'left_midway' } as const;
 
 let engines: Engine[];
 let queue: EngineQueue;

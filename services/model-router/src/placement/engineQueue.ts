@@ -129,7 +129,6 @@ export class EngineQueue {
   /** An attempt has ended, and its room is free. */
   ended(attempt: Attempt): void {
     const line = this.#lineOf(attempt.placement.modelId);
-    line.unread.remove(attempt);
     line.askAgain(attempt.keyId);
     this.startNext();
   }
@@ -185,7 +184,7 @@ export class EngineQueue {
 
   #placeOn(engines: readonly Engine[], call: QueueableCall): Attempt | undefined {
     const attempt = this.#placer.place(engines, call.placement);
-    attempt?.joinQueue(this, call);
+    if (attempt) attempt.turn = { queue: this, call };
     return attempt;
   }
 

@@ -47,7 +47,7 @@ afterEach(async () => {
 it('tells each router what all others have under way, where their prompts are, and that it has ended', async () => {
   expect(await allCountAll(routers)).toBeGreaterThan(100);
   for (const { load } of routers) expect(load.prefixes.match(HASHES)).toBe(HASHES.length);
-  for (const { placed } of routers) placed?.end({ kind: 'dropped', isError: false });
+  for (const { placed } of routers) placed?.end({ kind: 'left_midway' });
   expect(await allCountAll(routers)).toBe(0);
 });
 

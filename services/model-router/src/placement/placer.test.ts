@@ -20,7 +20,7 @@ const anEngine = (id: string, fields: EngineFields = {}): Engine =>
   anyEngine(id, { nowMs: () => clock.nowMs, tryOut() {}, ...fields });
 const someEngines = (count: number, fields: EngineFields = {}): Engine[] =>
   Array.from({ length: count }, (_, index) => anEngine(`engine-${index + 1}`, fields));
-const DROPPED = { kind: 'dropped', isError: false } as const;
+const DROPPED = { kind: 'left_midway' } as const;
 
 /** A call with 4,096 prompt tokens that no other number shares. */
 const aCall = (number: number) =>
@@ -43,7 +43,7 @@ function place(placer: Placer, engines: readonly Engine[], number = 1) {
 function serve(placer: Placer, engines: readonly Engine[], cachedPromptTokens = 0, number = 1) {
   const placed = place(placer, engines, number);
   placed.firstEvent();
-  placed.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 } });
+  placed.end({ kind: 'whole', usage: { promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 } });
   return placed.engine;
 }
 
@@ -144,7 +144,7 @@ describe('what an engine says of its cache', () => {
     for (const cachedPromptTokens of [0, 630])
       placer
         .place([engine], short)
-        ?.end({ kind: 'answered', counted: { promptTokens: 640, cachedPromptTokens, completionTokens: 10 } });
+        ?.end({ kind: 'whole', usage: { promptTokens: 640, cachedPromptTokens, completionTokens: 10 } });
     place(placer, [engine], 1);
     expect(engine.load.tokensInFlight).toBeLessThan(200);
   });
@@ -155,7 +155,7 @@ describe('what an engine says of its cache', () => {
     if (!engine) throw new Error('no engine');
     serve(placer, [engine], TOKENS, 7);
     const [first, second] = [place(placer, [engine], 1), place(placer, [engine], 1)];
-    second.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 1 } });
+    second.end({ kind: 'whole', usage: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 1 } });
     first.end(DROPPED);
     place(placer, [engine], 7);
     expect(engine.load.tokensInFlight).toBeLessThan(200);
@@ -211,8 +211,8 @@ describe('an engine ten times slower than the others', () => {
         placed.firstEvent();
         clock.nowMs += index === 0 ? 1_000 : 100;
         placed.end({
-          kind: 'answered',
-          counted: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 },
+          kind: 'whole',
+          usage: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 },
         });
       }
     return { placer, engines, slow: engines[0], trials };
@@ -230,8 +230,8 @@ describe('an engine ten times slower than the others', () => {
     placed.firstEvent();
     clock.nowMs += 100;
     placed.end({
-      kind: 'answered',
-      counted: { promptTokens: TOKENS, cachedPromptTokens: TOKENS, completionTokens: 10 },
+      kind: 'whole',
+      usage: { promptTokens: TOKENS, cachedPromptTokens: TOKENS, completionTokens: 10 },
     });
     expect(place(placer, engines, 1).engine).toBe(slow);
   });
@@ -253,7 +253,7 @@ describe('an engine ten times slower than the others', () => {
     const placed = place(placer, [heldUp], 1);
     placed.firstEvent();
     clock.nowMs += 1;
-    placed.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 } });
+    placed.end({ kind: 'whole', usage: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 } });
     expect(place(placer, [heldUp, usual], 1).decision.candidates).toHaveLength(2);
   });
 
@@ -426,7 +426,7 @@ it('follows each conversation by its prompt alone: what clients ask for by promp
         completionTokens: 10,
       };
       placed.firstEvent();
-      placed.end({ kind: 'answered', counted });
+      placed.end({ kind: 'whole', usage: counted });
     }
   expect([followed, later]).toEqual([1_000, 1_000]);
 });

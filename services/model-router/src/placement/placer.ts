@@ -119,7 +119,7 @@ export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>,
       if (isOver) return;
       isOver = true;
       const counted = { promptTokens, cachedPromptTokens: 0, completionTokens };
-      load.end(call, { kind: 'answered', counted });
+      load.end(call, { kind: 'whole', usage: counted });
       load.nextTrialAtMs = nowMs() + Math.max(LEAST_TRIAL_PAUSE_MS, TRIAL_PAUSE_FACTOR * (nowMs() - sentAtMs));
       if (!hasBegun || completionTokens < MIN_PACED_TOKENS) load.pace = new EnginePace();
     },

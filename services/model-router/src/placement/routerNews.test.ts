@@ -12,7 +12,7 @@ const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);
 const TOKENS = BYTES / 4;
 const counted = (cachedPromptTokens: number) =>
-  ({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 } }) as const;
+  ({ kind: 'whole', usage: { promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 } }) as const;
 
 const hashesOf = (number: number) => hashPrefix('salt', Buffer.alloc(BYTES, `prompt ${number} `));
 

@@ -7,7 +7,7 @@ import type { PricedModel } from '../catalog/catalog.ts';
 export interface Operation {
   /** Its name in usage rows. */
   name: OperationName;
-  /** Its path at engines. */
+  /** Its path at engines: that of OpenAI. */
   path: string;
   /** Its path for clients. */
   clientPath: string;

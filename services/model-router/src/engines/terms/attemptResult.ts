@@ -1,4 +1,4 @@
-import type { EngineFault } from '../../api/inferenceFault.ts';
+import type { CutReason, EngineFault } from '../../api/inferenceFault.ts';
 
 /**
  * Why an exchange with an engine broke off.
@@ -29,11 +29,12 @@ export interface AttemptFailure {
 
 /** The result of an attempt, as far as it concerns its engine. */
 export type AttemptResult =
-  /** The engine answered to the end; `counted` is its own count, where it gave one. */
-  | { kind: 'answered'; counted: CountedCall | undefined }
+  /** The engine answered to the end; `usage` is its own count, where it gave one. */
+  | { kind: 'whole'; usage: CountedCall | undefined }
   | ({ kind: 'failed' } & AttemptFailure)
-  /** We ended it, as the client left, the hold was lost, or `isError`: by a mistake of ours. It says nothing of the engine. */
-  | { kind: 'dropped'; isError: boolean };
+  /** The client left, or the router ended it. It says nothing of the engine. */
+  | { kind: 'left_in_queue' | 'left_before_event' | 'left_midway' }
+  | { kind: 'cut'; by: CutReason };
 
 /** Whether the engine took nothing of the call: the fleet lacks capacity then, and a retry is safe. */
 export const isUntaken = (broken: EngineErrorKind | undefined): boolean =>

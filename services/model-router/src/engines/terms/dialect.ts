@@ -2,7 +2,7 @@ import type { Pool } from 'undici';
 import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { ProbeResult } from '../../health/engineHealth.ts';
-import type { InferenceRequest, Operation } from '../../request/inferenceRequest.ts';
+import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 
 /** The models that an engine serves. */
 export interface ServedModels {
@@ -53,8 +53,6 @@ export interface EngineCallFields {
 
 /** How engines of one make are spoken to: their paths, fields, metric names and sentences stand nowhere else. */
 export interface Dialect {
-  /** Returns the path of a call of an operation. */
-  pathOf(operation: Operation): string;
   /** The body of a call, in pieces. Throws if an image that is not inline was not fetched. */
   toBody(request: InferenceRequest, fields: EngineCallFields): Buffer[];
   /** Returns the meaning of an engine's error for the client: its status, and its body without the router's own fields. */

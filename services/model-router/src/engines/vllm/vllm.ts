@@ -42,9 +42,8 @@ const countTokens: Dialect['countTokens'] = async (engine, { request, question, 
   return countSchema.parse(parseEngineJson(findEngineMembers(bytes)?.get('count') ?? NOTHING));
 };
 
-/** Engines of vLLM, any release: the paths of calls are those of OpenAI, as the router's own are. */
+/** Engines of vLLM, any release. */
 export const vllm: Dialect = {
-  pathOf: ({ path }) => path,
   toBody: toEngineBody,
   toFault: toEngineFault,
   readServed: readServedModels,

@@ -22,17 +22,6 @@ export interface EngineListener {
   onUnforeseen(error: unknown): void;
 }
 
-/** An exchange under way. */
-export interface EngineExchange {
-  /** Stops reading from the engine, which stops generating into a full buffer. */
-  pause(): void;
-  resume(): void;
-  /** Gives the connection of a whole answer to other calls, where it can serve them. */
-  release(): void;
-  /** Drops the connection: the engine frees the request at its next step. Nothing is heard afterwards. */
-  abort(): void;
-}
-
 type CallEngine = Pick<Engine, 'origin' | 'connections' | 'traffic'>;
 
 /** What is sent to an engine. */
@@ -45,14 +34,11 @@ export interface EngineRequest {
   traceparent: string | undefined;
 }
 
-/** Sends a body to an engine and reports what comes, unbuffered. Its silence, before its answer and within, is the caller's to bound. */
-export function dispatchToEngine(engine: CallEngine, request: EngineRequest, listener: EngineListener): EngineExchange {
-  const exchange = new Exchange(engine, listener);
-  void exchange.start(request);
-  return exchange;
-}
-
-class Exchange implements EngineExchange, AnswerListener {
+/**
+ * One exchange of bytes with an engine: sends a body, and reports what comes, unbuffered. The engine's silence, before its answer and
+ * within, is the caller's to bound.
+ */
+export class EngineExchange implements AnswerListener {
   readonly #engine: CallEngine;
   readonly #listener: EngineListener;
   readonly #beganAtMs = performance.now();
@@ -73,17 +59,46 @@ class Exchange implements EngineExchange, AnswerListener {
     traffic.openCalls += 1;
   }
 
-  async start(request: EngineRequest): Promise<void> {
-    const { connections } = this.#engine;
+  /** Sends the request once a connection is open. Resolves when it is on its way; never rejects. */
+  async send({ path, body, requestId, traceparent }: EngineRequest): Promise<void> {
+    const { connections, origin } = this.#engine;
+    let connection: UpstreamConnection;
     try {
-      this.#send(connections.takeIdle() ?? (await connections.open()), request);
+      connection = connections.takeIdle() ?? (await connections.open());
     } catch (error) {
-      if (this.#connection) this.onFailure(new ListenerError(error));
       // The engine has seen nothing of it.
-      else this.#fail(isRefusal(error) ? 'refused' : 'unreached');
+      this.#fail(isRefusal(error) ? 'refused' : 'unreached');
+      return;
+    }
+    if (this.#isOver) {
+      connections.release(connection);
+      return;
+    }
+    this.#connection = connection;
+    try {
+      let length = 0;
+      for (const piece of body) length += piece.length;
+      const lines = [
+        `POST ${path} HTTP/1.1`,
+        // An origin has neither a path nor a user.
+        `host: ${origin.slice(origin.indexOf('//') + 2)}`,
+        'connection: keep-alive',
+        'content-type: application/json',
+        'accept: text/event-stream, application/json',
+        `content-length: ${length}`,
+        `${REQUEST_ID_HEADER}: ${requestId}`,
+      ];
+      if (traceparent !== undefined) lines.push(`traceparent: ${traceparent}`);
+      connection.begin(`${lines.join('\r\n')}\r\n\r\n`, this);
+      this.#unsent = toSlices(body);
+      this.#sendOn();
+      connection.flush();
+    } catch (error) {
+      this.onFailure(new ListenerError(error));
     }
   }
 
+  /** Stops reading from the engine, which stops generating into a full buffer. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -93,10 +108,12 @@ class Exchange implements EngineExchange, AnswerListener {
     this.#connection?.resume();
   }
 
+  /** Gives the connection of a whole answer to other calls, where it can serve them. */
   release(): void {
     this.#settle(this.#isPersistent);
   }
 
+  /** Drops the connection: the engine frees the request at its next step. The listener hears nothing afterwards. */
   abort(): void {
     this.#settle(false);
   }
@@ -138,32 +155,6 @@ class Exchange implements EngineExchange, AnswerListener {
 
   onDrain(): void {
     this.#sendOn();
-  }
-
-  #send(connection: UpstreamConnection, { path, body, requestId, traceparent }: EngineRequest): void {
-    if (this.#isOver) {
-      this.#engine.connections.release(connection);
-      return;
-    }
-    this.#connection = connection;
-    let length = 0;
-    for (const piece of body) length += piece.length;
-    const { origin } = this.#engine;
-    const lines = [
-      `POST ${path} HTTP/1.1`,
-      // An origin has neither a path nor a user.
-      `host: ${origin.slice(origin.indexOf('//') + 2)}`,
-      'connection: keep-alive',
-      'content-type: application/json',
-      'accept: text/event-stream, application/json',
-      `content-length: ${length}`,
-      `${REQUEST_ID_HEADER}: ${requestId}`,
-    ];
-    if (traceparent !== undefined) lines.push(`traceparent: ${traceparent}`);
-    connection.begin(`${lines.join('\r\n')}\r\n\r\n`, this);
-    this.#unsent = toSlices(body);
-    this.#sendOn();
-    connection.flush();
   }
 
   /** A slice in each turn of the event loop, and none while the engine takes no more. */

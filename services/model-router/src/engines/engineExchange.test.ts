@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
-import { dispatchToEngine, type EngineListener } from './dispatchToEngine.ts';
+import { EngineExchange, type EngineListener } from './engineExchange.ts';
 
 let engine: HttpEngine;
 afterEach(() => engine.close());
@@ -26,7 +26,7 @@ async function dispatch(listener: Partial<EngineListener>): Promise<unknown[]> {
     requestId: 'call',
     traceparent: undefined,
   };
-  dispatchToEngine(engine.engine, request, {
+  const exchange = new EngineExchange(engine.engine, {
     onHeaders: () => {},
     onData: () => {},
     onEnd: end('end'),
@@ -34,6 +34,7 @@ async function dispatch(listener: Partial<EngineListener>): Promise<unknown[]> {
     onUnforeseen: end('unforeseen'),
     ...listener,
   });
+  await exchange.send(request);
   await over.promise;
   return heard;
 }
@@ -59,7 +60,8 @@ it('says that a request that cannot be written is an error of ours', async () =>
   const over = Promise.withResolvers<unknown>();
   const listener = { onHeaders: throws, onData: throws, onEnd: throws, onError: over.reject };
   const request = { path: '/', body, requestId: 'call', traceparent: undefined };
-  dispatchToEngine(engine.engine, request, { ...listener, onUnforeseen: over.resolve });
+  const exchange = new EngineExchange(engine.engine, { ...listener, onUnforeseen: over.resolve });
+  await exchange.send(request);
   expect(await over.promise).toBe(OURS);
   expect(engine.engine.traffic.openCalls).toBe(0);
 });
