@@ -32,7 +32,7 @@ const MODEL = aPricedModel();
 /** Starts engines of the small model that behave as told, listed in a file. */
 export async function aFleet(
   behaviours: EngineBehaviour[] = [wellBehaved, wellBehaved],
-  { isCordoned = () => false }: { isCordoned?: (id: string) => boolean } = {},
+  { cordoned = new Set() }: { cordoned?: ReadonlySet<string> } = {},
 ): Promise<Fleet> {
   const current = [...behaviours];
   const asked: string[][] = behaviours.map(() => []);
@@ -58,7 +58,7 @@ export async function aFleet(
   const registry = createEngineRegistry({
     enginesFile,
     kubernetes: undefined,
-    isCordoned,
+    cordoned,
     room: { calls: 1_000, tokens: 1_000_000 },
     metrics: noMetrics,
     log: aSilentLogger(),

@@ -27,8 +27,8 @@ class FirstPlacer extends Placer {
     return new Attempt(decision, placement, { habits: { learn() {} }, loaded: engine.load.open(prompt) });
   }
 
-  override expectTokens({ estimatedPromptTokens: promptTokens, maxOutputTokens: outputTokens }: Placement) {
-    return { promptTokens, outputTokens };
+  override costOf({ estimatedPromptTokens, maxOutputTokens }: Placement): number {
+    return Math.max(1, estimatedPromptTokens + maxOutputTokens);
   }
 }
 

@@ -25,7 +25,7 @@ export function toEngineArguments(id: string, fields: EngineFields = {}): [Liste
     {
       nowMs: () => performance.now(),
       random: () => 0.5,
-      isCordoned: () => false,
+      cordoned: new Set(),
       room: ANY_ROOM,
       dialect: vllm,
       ...options,

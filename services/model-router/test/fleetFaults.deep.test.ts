@@ -37,7 +37,7 @@ beforeEach(async () => {
   registry = createEngineRegistry({
     enginesFile,
     kubernetes: undefined,
-    isCordoned: () => false,
+    cordoned: new Set(),
     room: { calls: 1_000, tokens: 1_000_000 },
     metrics: noMetrics,
     log: aSilentLogger(),

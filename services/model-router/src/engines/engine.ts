@@ -48,8 +48,8 @@ export type EngineState = 'starting' | 'ready' | 'out' | 'draining';
 export interface EngineOptions {
   nowMs: () => number;
   random: () => number;
-  /** Whether an operator holds it back now. */
-  isCordoned: (engineId: string) => boolean;
+  /** Ids of the engines that an operator holds back now. */
+  cordoned: ReadonlySet<string>;
   room: RoomLimits;
   dialect: Dialect;
   /** Called when it serves something else than before. */
@@ -62,6 +62,8 @@ export class Engine {
   readonly id: string;
   /** Scheme, host and port. */
   readonly origin: string;
+  /** Both, as every router names it. */
+  readonly name: string;
   /** What carries calls. */
   readonly connections: UpstreamConnections;
   /** What carries the router's own questions. */
@@ -75,7 +77,17 @@ export class Engine {
   readonly unheardCalls = new OrderedSet<UnheardCall>();
   /** Whether the ids of its answers repeat those of their calls. */
   repeatsCallIds = false;
-  listed: ListedEngine;
+  /** Changed by `relist`, and so are the next three. */
+  listed!: ListedEngine;
+  /** The routing target it belongs to: what a usage row names as `model`. It says nothing of addresses. */
+  target!: string;
+  /** The canonical model it is listed for; undefined where what it serves decides. */
+  configuredModel: string | undefined;
+  weight!: number;
+  /** Names it answers to, first one first. */
+  servedNames: readonly string[] = [];
+  /** Tokens that prompt and answer have together. */
+  windowTokens: number | undefined;
   /** False once it is gone from the list: it finishes what it has, and is forgotten. */
   isListed = true;
   version: string | undefined;
@@ -84,18 +96,19 @@ export class Engine {
   #served: ServedModels = { names: [], windowTokens: undefined };
   #lastState: EngineState = 'starting';
   #stateSince = new Date();
-  readonly #isCordoned: (engineId: string) => boolean;
+  readonly #cordoned: ReadonlySet<string>;
   readonly #onServes: (() => void) | undefined;
 
-  constructor(listed: ListedEngine, { nowMs, random, isCordoned, room, dialect, onServes }: EngineOptions) {
+  constructor(listed: ListedEngine, { nowMs, random, cordoned, room, dialect, onServes }: EngineOptions) {
     this.id = listed.id;
     this.origin = listed.origin;
-    this.listed = listed;
+    this.name = toEngineName(listed);
+    this.relist(listed);
     this.dialect = dialect;
     this.health = new EngineHealth({ nowMs, random });
     this.load = new EngineLoad(nowMs);
     this.room = new EngineRoom(room, { load: this.load, nowMs });
-    this.#isCordoned = isCordoned;
+    this.#cordoned = cordoned;
     this.#onServes = onServes;
     this.connections = openEngineConnections(listed.origin);
     this.pool = new Pool(listed.origin, {
@@ -107,34 +120,25 @@ export class Engine {
     });
   }
 
-  /** The routing target it belongs to: what a usage row names as `model`. It says nothing of addresses. */
-  get target(): string {
-    return this.listed.entry.id;
+  /** Takes over how it is listed now. */
+  relist(listed: ListedEngine): void {
+    this.listed = listed;
+    this.target = listed.entry.id;
+    this.configuredModel = listed.entry.model;
+    this.weight = listed.entry.weight;
   }
-  /** The canonical model it is listed for; undefined where what it serves decides. */
-  get configuredModel(): string | undefined {
-    return this.listed.entry.model;
-  }
-  get weight(): number {
-    return this.listed.entry.weight;
-  }
+
   /** What it serves, as it last said. */
   set served(served: ServedModels) {
     if (isDeepStrictEqual(served, this.#served)) return;
     this.#served = served;
+    this.servedNames = served.names;
+    this.windowTokens = served.windowTokens;
     this.#onServes?.();
-  }
-  /** Names it answers to, first one first. */
-  get servedNames(): readonly string[] {
-    return this.#served.names;
-  }
-  /** Tokens that prompt and answer have together. */
-  get windowTokens(): number | undefined {
-    return this.#served.windowTokens;
   }
 
   get isDraining(): boolean {
-    return !this.isListed || this.#isCordoned(this.id) || this.listed.isDraining;
+    return !this.isListed || this.#cordoned.has(this.id) || this.listed.isDraining;
   }
 
   /** Whether it takes new calls. */
@@ -191,6 +195,9 @@ export class Engine {
     await this.pool.destroy();
   }
 }
+
+/** Returns the name of an engine on every router. Several engines may have one id, at other addresses. */
+export const toEngineName = ({ id, origin }: Pick<ListedEngine, 'id' | 'origin'>): string => `${id} ${origin}`;
 
 /** Which name an engine serves a model under; undefined if it does not. */
 export function servedNameOf(

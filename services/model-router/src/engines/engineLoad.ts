@@ -1,6 +1,6 @@
 import { lowerMedian } from '../health/engineHealth.ts';
 import { blocksWithin, endOfBlocks, PrefixIndex } from './promptPrefix.ts';
-import type { AttemptResult, CountedCall } from './terms/attemptResult.ts';
+import type { AttemptResult } from './terms/attemptResult.ts';
 import {
   BYTES_PER_TOKEN,
   FIXED_TOKENS,
@@ -82,10 +82,12 @@ export class EngineLoad {
   isSlow = false;
   /** When it may be tried again while it is slow; never while a trial is under way. */
   nextTrialAtMs = Number.NEGATIVE_INFINITY;
-  /** Calls under way. This and the next two counts are changed here alone. */
+  /** Calls under way. This and the next three are changed here alone. */
   calls = 0;
   /** Calls of which the engine has begun to answer, ever. */
   begun = 0;
+  /** Work under way there, by key. */
+  readonly keys = new Map<string, KeyLoad>();
   /** Tokens of prompts and answers of all calls under way, which keep their part of the engine's cache until the end. */
   heldTokens = 0;
   readonly #nowMs: () => number;
@@ -95,7 +97,6 @@ export class EngineLoad {
   /** The work of other routers there, as they say. */
   #othersQueuedTokens = 0;
   #othersAnswerTokens = 0;
-  readonly #keys = new Map<string, KeyLoad>();
   /** Whole answers, oldest first, whose prompts still count as queued. */
   readonly #wholePrompts = new Map<number, { atMs: number; tokens: number }>();
   /** Numbers of the calls whose prompt is not known to be computed, oldest first. */
@@ -168,11 +169,6 @@ export class EngineLoad {
     this.#countOthersPromptsAsComputed();
   }
 
-  /** What a key has under way there; undefined if it has nothing. */
-  ofKey(keyId: string): KeyLoad | undefined {
-    return this.#keys.get(keyId);
-  }
-
   /** Takes over what the engine says. */
   take({ cacheTokens }: LoadReport): void {
     if (cacheTokens !== undefined) this.prefixes.capacityBytes = cacheTokens * BYTES_PER_TOKEN;
@@ -207,10 +203,9 @@ export class EngineLoad {
     const sentAtMs = this.#nowMs();
     this.#lastNumber += 1;
     const number = this.#lastNumber;
-    this.#countOthersPromptsAsComputed();
+    if (this.#othersPrompts.size > 0) this.#countOthersPromptsAsComputed();
     const [oldestUnread = number] = this.#unread;
-    const broughtBy = this.prefixes.callsOf(hashes, this.prefixes.match(hashes));
-    this.prefixes.add(hashes, number);
+    const broughtBy = this.prefixes.add(hashes, number);
     this.#unread.add(number);
     const tokensAhead = this.queuedTokens + this.#othersQueuedTokens + uncachedTokens;
     if (isStream) this.#awaited.set(number, { atMs: sentAtMs, tokensAhead });
@@ -219,8 +214,8 @@ export class EngineLoad {
     this.#queuedTokens += uncachedTokens;
     this.#answerTokens += outputTokens;
     this.heldTokens += uncachedTokens + outputTokens;
-    const own = this.#keys.get(keyId) ?? new KeyLoad();
-    this.#keys.set(keyId, own);
+    const own = this.keys.get(keyId) ?? new KeyLoad();
+    this.keys.set(keyId, own);
     const generation = own.take(uncachedTokens + outputTokens, uncachedTokens + maxOutputTokens);
     const firstEventAtMs = undefined;
     return { ...prompt, number, sentAtMs, tokensAhead, broughtBy, oldestUnread, own, generation, firstEventAtMs };
@@ -232,7 +227,8 @@ export class EngineLoad {
     const nowMs = this.#nowMs();
     call.firstEventAtMs = nowMs;
     this.#heardAtMs = nowMs;
-    this.pace.firstEvent({ ms: nowMs - call.sentAtMs, tokensAhead: call.tokensAhead });
+    const msPerToken = (nowMs - call.sentAtMs) / (FIXED_TOKENS + call.tokensAhead);
+    this.pace.firstEvents.add(Math.max(msPerToken, LEAST_MS_PER_TOKEN));
   }
 
   /** Counts a call no more, and learns from the engine's count of it. To be called once. */
@@ -244,13 +240,23 @@ export class EngineLoad {
     this.#answerTokens -= outputTokens;
     this.heldTokens -= tokens;
     own.giveBack({ tokens, maxTokens: uncachedTokens + maxOutputTokens, generation }, this.#nowMs());
-    if (own.calls === 0) this.#keys.delete(keyId);
+    if (own.calls === 0) this.keys.delete(keyId);
     const counted = result.kind === 'whole' ? result.usage : undefined;
     if (!counted) return;
+    const { promptTokens, cachedPromptTokens, completionTokens } = counted;
     // An answer that came all at once does not say how much of its time the prompt took.
-    if (firstEventAtMs !== undefined)
-      this.pace.streamEnded({ ms: this.#nowMs() - firstEventAtMs, tokens: counted.completionTokens });
-    this.#correct(call, counted);
+    if (firstEventAtMs !== undefined && completionTokens >= MIN_PACED_TOKENS)
+      this.pace.streams.add((this.#nowMs() - firstEventAtMs) / completionTokens);
+    // An engine that never counts any cached token does not say, and is believed to have what it was sent.
+    if (cachedPromptTokens > 0) this.#hasCached = true;
+    if (!this.#hasCached || promptTokens === 0 || call.hashes.length === 0) return;
+    // If it had far less than was believed, it has dropped the first block that was missing, and with it all that was used no later;
+    // unless that block was only just on its way there.
+    const { broughtBy, oldestUnread, promptBytes } = call;
+    const held = blocksWithin((promptBytes * cachedPromptTokens) / promptTokens);
+    const missing = broughtBy[held];
+    const isDropped = missing !== undefined && held + 1 < LEAST_HELD * broughtBy.length && missing < oldestUnread;
+    if (isDropped) this.prefixes.forgetUpTo(missing);
   }
 
   #computed({ number, isStream, uncachedTokens }: LoadedCall): void {
@@ -258,20 +264,6 @@ export class EngineLoad {
     this.begun += 1;
     if (isStream ? this.#awaited.delete(number) : this.#wholePrompts.delete(number))
       this.#queuedTokens -= uncachedTokens;
-  }
-
-  /**
-   * Learns from how much of a prompt the engine had. If it had far less than was believed, it has dropped the first block that
-   * was missing, and with it all that was used no later; unless that block was only just on its way there. An engine that
-   * never counts any cached token does not say, and is believed to have what it was sent.
-   */
-  #correct({ hashes, promptBytes, broughtBy, oldestUnread }: LoadedCall, counted: CountedCall): void {
-    if (counted.cachedPromptTokens > 0) this.#hasCached = true;
-    if (!this.#hasCached || counted.promptTokens === 0 || hashes.length === 0) return;
-    const held = blocksWithin((promptBytes * counted.cachedPromptTokens) / counted.promptTokens);
-    const missing = broughtBy[held];
-    if (missing === undefined || held + 1 >= LEAST_HELD * broughtBy.length || missing >= oldestUnread) return;
-    this.prefixes.forgetUpTo(missing);
   }
 }
 
@@ -307,7 +299,13 @@ export class KeyLoad {
     this.tokens -= tokens;
     this.maxTokens -= maxTokens;
     if (generation < this.#generation) this.#left -= 1;
-    if (this.#left * 2 <= this.#size) this.#beginGeneration(nowMs);
+    if (this.#left * 2 > this.#size) return;
+    // Half of the generation has ended, and another one begins.
+    this.#quickCalls = nowMs - this.#sinceMs <= SOON_MS ? this.#size : 0;
+    this.#generation += 1;
+    this.#sinceMs = nowMs;
+    this.#size = this.calls;
+    this.#left = this.calls;
   }
 
   /**
@@ -316,14 +314,6 @@ export class KeyLoad {
    */
   comesBackSoon(nowMs: number): boolean {
     return nowMs - this.#sinceMs <= SOON_MS && this.calls <= 2 * this.#quickCalls;
-  }
-
-  #beginGeneration(nowMs: number): void {
-    this.#quickCalls = nowMs - this.#sinceMs <= SOON_MS ? this.#size : 0;
-    this.#generation += 1;
-    this.#sinceMs = nowMs;
-    this.#size = this.calls;
-    this.#left = this.calls;
   }
 }
 
@@ -363,17 +353,8 @@ class PaceMeasure {
  * while a client that reads slowly, or a prompt that was not cached after all, is alone with it.
  */
 export class EnginePace {
-  /** From sending a call to its first event, by the tokens of prompts that had to be computed meanwhile. */
+  /** From sending a call to its first event, by the tokens of prompts that were still to be computed then, its own included. */
   readonly firstEvents = new PaceMeasure(LATEST_FIRST_EVENTS);
   /** From the first event to the last, by the tokens of the answer. */
   readonly streams = new PaceMeasure(LATEST_STREAMS);
-
-  /** `tokensAhead` are those of prompts that were still to be computed when the call was sent, its own included. */
-  firstEvent({ ms, tokensAhead }: { ms: number; tokensAhead: number }): void {
-    this.firstEvents.add(Math.max(ms / (FIXED_TOKENS + tokensAhead), LEAST_MS_PER_TOKEN));
-  }
-
-  streamEnded({ ms, tokens }: { ms: number; tokens: number }): void {
-    if (tokens >= MIN_PACED_TOKENS) this.streams.add(ms / tokens);
-  }
 }

@@ -269,7 +269,7 @@ it('tells calls that wait on an engine that produces no token, also when failed 
 
 it('tells no calls of an engine that others still hear from, nor of one that drains and takes no connections', async () => {
   const held = new Set<string>();
-  fleet = await aFleet([wellBehaved, wellBehaved], { isCordoned: (id) => held.has(id) });
+  fleet = await aFleet([wellBehaved, wellBehaved], { cordoned: held });
   const { registry, engines } = fleet;
   const [heard, draining] = engines;
   if (!heard || !draining) throw new Error('no engines');
@@ -336,7 +336,7 @@ it('drains what the file no longer lists or says to drain, and takes up what it 
 
 it('drains an engine that an operator holds back', async () => {
   const held = new Set<string>();
-  fleet = await aFleet([wellBehaved, wellBehaved], { isCordoned: (id) => held.has(id) });
+  fleet = await aFleet([wellBehaved, wellBehaved], { cordoned: held });
   await untilHealthy(...fleet.engines);
   held.add('e1');
   expect(fleet.engines.map(({ isHealthy, state }) => [isHealthy, state])).toEqual([

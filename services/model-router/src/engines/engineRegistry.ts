@@ -9,7 +9,7 @@ import { describeLoss, engineEntriesSchema } from './discovery/engineEntries.ts'
 import { followAddresses, type ListedEngine, type TargetFault } from './discovery/followAddresses.ts';
 import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
 import { systemNameServer } from './discovery/resolveDns.ts';
-import { Engine, servedNameOf } from './engine.ts';
+import { Engine, servedNameOf, toEngineName } from './engine.ts';
 import type { RoomLimits } from './engineRoom.ts';
 import { HEARD_WITHIN_MS, OUTLIER_ROUND_MS } from './terms/limits.ts';
 import { vllm } from './vllm/vllm.ts';
@@ -51,15 +51,13 @@ export interface EngineRegistryOptions {
   enginesFile: string;
   /** Undefined outside a cluster. */
   kubernetes: KubernetesApi | undefined;
-  /** Whether an operator has cordoned an engine. */
-  isCordoned: (engineId: string) => boolean;
+  /** Ids of the engines that an operator has cordoned. */
+  cordoned: ReadonlySet<string>;
   /** What each engine is given before it has shown what it can carry. */
   room: RoomLimits;
   metrics: Pick<InferenceMetrics, 'engineEjected' | 'engineProbed' | 'alerted'>;
   log: Logger;
 }
-
-const keyOf = ({ id, origin }: { id: string; origin: string }): string => `${id} ${origin}`;
 
 /**
  * Keeps the region's engines: finds them, looks after each, and leaves out those that fail. An engine is left out at once
@@ -68,7 +66,7 @@ const keyOf = ({ id, origin }: { id: string; origin: string }): string => `${id}
  * engines file cannot be used.
  */
 export function createEngineRegistry(options: EngineRegistryOptions): EngineRegistry {
-  const { enginesFile, kubernetes, isCordoned, room, metrics, log } = options;
+  const { enginesFile, kubernetes, cordoned, room, metrics, log } = options;
   const nowMs = () => performance.now();
   const members = new Map<string, { engine: Engine; watch: EngineWatch }>();
   const list = (): Engine[] => [...members.values()].map(({ engine }) => engine);
@@ -98,11 +96,11 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   /** Makes the fleet what the list says; an engine that is no longer there finishes what it has. */
   function reconcile(): void {
     const listed = addresses.list();
-    const wanted = new Set(listed.map(keyOf));
+    const wanted = new Set(listed.map(toEngineName));
     for (const [key, { engine }] of members) engine.isListed = wanted.has(key);
     for (const entry of listed) {
-      const member = members.get(keyOf(entry));
-      if (member) member.engine.listed = entry;
+      const member = members.get(toEngineName(entry));
+      if (member) member.engine.relist(entry);
       else add(entry);
     }
     forgetKnown();
@@ -112,7 +110,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     const engine = new Engine(listed, {
       nowMs,
       random: Math.random,
-      isCordoned,
+      cordoned,
       room,
       dialect: vllm,
       onServes: forgetKnown,
@@ -122,7 +120,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       onProbed: (probed, result) => metrics.engineProbed(probed, result),
       log,
     });
-    members.set(keyOf(listed), { engine, watch });
+    members.set(engine.name, { engine, watch });
   }
 
   function leaveOut(engine: Engine, reason: OutReason): void {
@@ -195,8 +193,8 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   function forget(engine: Engine): void {
-    void members.get(keyOf(engine))?.watch.close();
-    members.delete(keyOf(engine));
+    void members.get(engine.name)?.watch.close();
+    members.delete(engine.name);
     forgetKnown();
     void engine.close();
     log.info({ engine: engine.id }, 'engine is gone');
@@ -242,7 +240,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     fitWindow: (model) => know(model).fitted,
     list,
     report(reported, news) {
-      const member = members.get(keyOf(reported));
+      const member = members.get(reported.name);
       if (!member) return;
       const { engine, watch } = member;
       const { health } = engine;

@@ -79,8 +79,13 @@ export class EngineRoom {
 
   /** Whether a call of so many tokens may go there now. An engine that has nothing of ours takes whatever comes, unless it says that it is full. */
   hasRoomFor(tokens: number): boolean {
-    if (this.#nowMs() < this.#closedUntilMs) return false;
-    this.#growUntold();
+    const nowMs = this.#nowMs();
+    if (nowMs < this.#closedUntilMs) return false;
+    // Tries more, up to where it began, on an engine that says nothing of its queue, or says nothing any more.
+    if (nowMs - this.#readAtMs > (this.#isTold ? REPORT_MAX_AGE_MS : ROUND_MS)) {
+      this.#readAtMs = nowMs;
+      this.#grow(1);
+    }
     const { calls, heldTokens, queuedTokens } = this.#load;
     // What is left of sums that came and went may be a little above 0.
     if (this.#isFull && queuedTokens >= 1) return false;
@@ -103,7 +108,7 @@ export class EngineRoom {
    * engine cannot carry after all is not to be found out with what nobody gets back.
    */
   wantMore(keyId: string, measure: RoomMeasure): void {
-    if (this.#load.ofKey(keyId)?.comesBackSoon(this.#nowMs())) this.#isLimitFelt[measure] = true;
+    if (this.#load.keys.get(keyId)?.comesBackSoon(this.#nowMs())) this.#isLimitFelt[measure] = true;
   }
 
   /**
@@ -111,7 +116,7 @@ export class EngineRoom {
    * share of the cache. Calls of other keys then wait in the engine.
    */
   isCrowdedBy(keyId: string, share: number, moreTokens = 0): boolean {
-    const own = this.#load.ofKey(keyId);
+    const own = this.#load.keys.get(keyId);
     const maxTokens = (own?.maxTokens ?? 0) + moreTokens;
     return maxTokens > share * this.#limitOf('tokens') && !own?.comesBackSoon(this.#nowMs());
   }
@@ -136,14 +141,6 @@ export class EngineRoom {
     return measure === 'calls' ? this.#limits.calls * this.#callsFactor : this.#tokensBase * this.#tokensFactor;
   }
 
-  /** Tries more, up to where it began, on an engine that says nothing of its queue, or says nothing any more. */
-  #growUntold(): void {
-    const nowMs = this.#nowMs();
-    if (nowMs - this.#readAtMs <= (this.#isTold ? REPORT_MAX_AGE_MS : ROUND_MS)) return;
-    this.#readAtMs = nowMs;
-    this.#grow(1);
-  }
-
   #grow(most: number): void {
     if (this.#isLimitFelt.calls) this.#callsFactor = raise(this.#callsFactor, most);
     if (this.#isLimitFelt.tokens) this.#tokensFactor = raise(this.#tokensFactor, most);
@@ -166,7 +163,7 @@ const raise = (factor: number, most: number): number => Math.max(factor, Math.mi
 
 /** An engine with a limit to what may be under way there. */
 export interface RoomyEngine {
-  readonly load: Pick<EngineLoad, 'ofKey'>;
+  readonly load: Pick<EngineLoad, 'keys'>;
   readonly room: Pick<EngineRoom, 'free'>;
 }
 
@@ -180,7 +177,7 @@ export interface RoomyEngine {
 export function findKeyBound(engines: readonly RoomyEngine[], keyId: string, share: number): RoomMeasure | undefined {
   let [ownCalls, ownTokens, freeCalls, freeTokens] = [0, 0, 0, 0];
   for (const { load, room } of engines) {
-    const own = load.ofKey(keyId);
+    const own = load.keys.get(keyId);
     ownCalls += own?.calls ?? 0;
     ownTokens += own?.tokens ?? 0;
     freeCalls += room.free('calls');

@@ -9,7 +9,8 @@ const WRITTEN = '-';
 
 /** Engines that an operator holds back, by their ids; all routers of the region share them through Redis. */
 export interface OperatorDrains {
-  has(engineId: string): boolean;
+  /** In force now. */
+  readonly engineIds: ReadonlySet<string>;
   /** In force here at once, on the other routers within 2 s. Rejects, and changes nothing, when Redis does not answer. */
   set(engineId: string, isDraining: boolean): Promise<void>;
   close(): Promise<void>;
@@ -27,7 +28,7 @@ export interface SharedStore {
  * router writes what it knew last, once calls are admitted there.
  */
 export function followOperatorDrains({ shards, log }: { shards: SharedStore; log: Logger }): OperatorDrains {
-  let draining: ReadonlySet<string> = new Set();
+  const draining = new Set<string>();
 
   function getShard() {
     const shard = shards.having(REDIS_KEY);
@@ -42,7 +43,8 @@ export function followOperatorDrains({ shards, log }: { shards: SharedStore; log
     const latest = isWritten ? found : found.union(draining);
     if (!isWritten && latest.size > 0 && sessionState.isOpen) await redis.sadd(REDIS_KEY, WRITTEN, ...latest);
     if (latest.symmetricDifference(draining).size === 0) return;
-    draining = latest;
+    draining.clear();
+    for (const engineId of latest) draining.add(engineId);
     log.info({ engines: [...latest] }, 'engines cordoned by an operator');
   }
 
@@ -53,13 +55,13 @@ export function followOperatorDrains({ shards, log }: { shards: SharedStore; log
   });
 
   return {
-    has: (engineId) => draining.has(engineId),
+    engineIds: draining,
     async set(engineId, isDraining) {
       const { redis } = getShard();
       if (isDraining) await redis.sadd(REDIS_KEY, WRITTEN, engineId);
       else await redis.srem(REDIS_KEY, engineId);
       // This router rewrites a list that Redis has lost.
-      if (!isDraining) draining = draining.difference(new Set([engineId]));
+      if (!isDraining) draining.delete(engineId);
       await polling.now();
     },
     close: polling.close,

@@ -166,20 +166,19 @@ export class PrefixIndex {
     return matched;
   }
 
-  /** The calls that last brought each of the prompt's first `count` blocks; 0 for a block that is not here. */
-  callsOf(hashes: readonly number[], count: number): number[] {
-    const calls: number[] = [];
-    for (let at = 0; at < count; at += 1) calls.push(this.#blocks.get((hashes[at] ?? 0) | 0)?.call ?? 0);
-    return calls;
-  }
-
-  /** Notes that a call with this prompt was sent there. Calls are numbered from 1 upwards. */
-  add(hashes: readonly number[], call: number): void {
+  /**
+   * Notes that a call with this prompt was sent there. Calls are numbered from 1 upwards. Returns the calls that had brought each of the
+   * prompt's leading blocks that were here.
+   */
+  add(hashes: readonly number[], call: number): number[] {
+    const broughtBy: number[] = [];
     for (let at = hashes.length - 1; at >= 0; at -= 1) {
       const hash = (hashes[at] ?? 0) | 0;
       let block = this.#blocks.get(hash);
-      if (block) unlink(block);
-      else {
+      if (block) {
+        broughtBy.push(block.call);
+        unlink(block);
+      } else {
         block = aBlock(hash, call);
         this.#blocks.set(hash, block);
       }
@@ -190,6 +189,7 @@ export class PrefixIndex {
       linkBelow(block, this.#end);
     }
     while (this.#bytes > this.capacityBytes && this.#end.newer !== this.#end) this.#remove(this.#end.newer);
+    return broughtBy.reverse();
   }
 
   /** Forgets every block that no call after `call` has brought: the engine dropped one that was used as lately as they. */

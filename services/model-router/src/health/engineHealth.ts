@@ -244,7 +244,7 @@ export class EngineHealth {
 
 /** The median; of an even number of values the lower of the two in the middle. Undefined where there are none. */
 export const lowerMedian = (values: readonly number[]): number | undefined =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
+  Float64Array.from(values).sort()[Math.floor((values.length - 1) / 2)];
 
 /** A summary of an engine's latest calls. */
 interface CallSummary {

@@ -23,7 +23,7 @@ export class RetryBudget {
 
   /** Retries left now. */
   get left(): number {
-    const oldest = this.#second() - RETRY_WINDOW_SECONDS;
+    const oldest = Math.floor(this.#nowMs() / 1_000) - RETRY_WINDOW_SECONDS;
     let calls = 0;
     let retries = 0;
     for (const slot of this.#slots) {
@@ -34,12 +34,8 @@ export class RetryBudget {
     return Math.max(MIN_RETRIES, Math.floor(calls * MAX_RETRY_SHARE)) - retries;
   }
 
-  #second(): number {
-    return Math.floor(this.#nowMs() / 1_000);
-  }
-
   #slot() {
-    const second = this.#second();
+    const second = Math.floor(this.#nowMs() / 1_000);
     const slot = this.#slots[second % RETRY_WINDOW_SECONDS];
     if (!slot) throw new Error('the clock of the retry budget runs below zero');
     if (slot.second !== second) Object.assign(slot, { second, calls: 0, retries: 0 });

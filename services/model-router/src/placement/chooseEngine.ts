@@ -142,29 +142,33 @@ export function chooseEngine<Target extends Candidate>(
   prompt: Prompt,
   random: () => number,
 ): Choice<Target> | undefined {
-  const idlest = cheapest(candidates, ({ loadTokens }) => loadTokens + random());
-  if (!idlest) return undefined;
+  let idlest: Target | undefined;
+  let leastLoad = Number.POSITIVE_INFINITY;
+  let best: Target | undefined;
+  let leastAhead = Number.POSITIVE_INFINITY;
+  let isAnyCached = false;
+  for (const candidate of candidates) {
+    isAnyCached ||= candidate.cachedTokens > 0;
+    const load = candidate.loadTokens + random();
+    if (load < leastLoad) {
+      leastLoad = load;
+      idlest = candidate;
+    }
+    const ahead = tokensAhead(candidate, prompt.tokens) + random();
+    if (ahead < leastAhead) {
+      leastAhead = ahead;
+      best = candidate;
+    }
+  }
+  if (!idlest || !best) return undefined;
   if (candidates.length === 1) return { chosen: idlest, reason: 'only' };
-  if (prompt.leadingHash !== undefined && candidates.every(({ cachedTokens }) => cachedTokens === 0)) {
+  if (prompt.leadingHash !== undefined && !isAnyCached) {
     const home = findHome(candidates, prompt.leadingHash);
     return home && home.loadTokens <= idlest.loadTokens + HOME_SPILL_TOKENS
       ? { chosen: home, reason: 'rendezvous' }
       : { chosen: idlest, reason: 'spill' };
   }
-  const best = cheapest(candidates, (candidate) => tokensAhead(candidate, prompt.tokens) + random());
-  return best && { chosen: best, reason: best.cachedTokens > 0 ? 'match' : 'least_load' };
-}
-
-function cheapest<Target>(candidates: readonly Target[], costOf: (candidate: Target) => number): Target | undefined {
-  let best: Target | undefined;
-  let lowest = Number.POSITIVE_INFINITY;
-  for (const candidate of candidates) {
-    const cost = costOf(candidate);
-    if (cost >= lowest) continue;
-    lowest = cost;
-    best = candidate;
-  }
-  return best;
+  return { chosen: best, reason: best.cachedTokens > 0 ? 'match' : 'least_load' };
 }
 
 /**

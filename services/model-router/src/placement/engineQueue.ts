@@ -65,7 +65,7 @@ export class EngineQueue {
    */
   place(call: QueueableCall, sinceMs?: number): Promise<Turn> {
     const { modelId, keyId } = call.placement;
-    const cost = this.#costOf(call.placement);
+    const cost = this.#placer.costOf(call.placement);
     if (call.res.destroyed) return Promise.resolve({ kind: 'client_left' });
     const engines = call.findEngines();
     if (engines.length === 0) return Promise.resolve(NO_ENGINE);
@@ -86,7 +86,7 @@ export class EngineQueue {
   /** Places a call that its engine failed: it does not wait again, but goes where room is if it can. */
   placeAgain(call: QueueableCall): Turn {
     const engines = call.findEngines();
-    const roomy = withRoom(engines, this.#costOf(call.placement));
+    const roomy = withRoom(engines, this.#placer.costOf(call.placement));
     const attempt = this.#placeOn(roomy.length > 0 ? roomy : engines, call);
     return attempt ? { kind: 'placed', attempt } : NO_ENGINE;
   }
@@ -198,21 +198,19 @@ export class EngineQueue {
     { keyId, maxOutputTokens, estimatedPromptTokens }: Placement,
   ): readonly Engine[] {
     const share = this.#limits.engineKeyShare;
-    const crowded = new Set(engines.filter(({ room }) => room.isCrowdedBy(keyId, share)));
+    const crowded = new Set<Engine>();
+    for (const engine of engines) if (engine.room.isCrowdedBy(keyId, share)) crowded.add(engine);
     if (crowded.size < Math.max(1, Math.floor(share * engines.length))) return roomy;
     const maxTokens = estimatedPromptTokens + maxOutputTokens;
     return roomy.filter((engine) => crowded.has(engine) || !engine.room.isCrowdedBy(keyId, share, maxTokens));
   }
-
-  /** Tokens of prompt and answer, cached or not: what the call takes of its key's share. */
-  #costOf(placement: Placement): number {
-    const { promptTokens, outputTokens } = this.#placer.expectTokens(placement);
-    return Math.max(1, promptTokens + outputTokens);
-  }
 }
 
-const withRoom = (engines: readonly Engine[], tokens: number): Engine[] =>
-  engines.filter(({ room }) => room.hasRoomFor(tokens));
+function withRoom(engines: readonly Engine[], tokens: number): readonly Engine[] {
+  const roomy: Engine[] = [];
+  for (const engine of engines) if (engine.room.hasRoomFor(tokens)) roomy.push(engine);
+  return roomy;
+}
 
 /** A call that waits for its turn. */
 class WaitingTurn implements WaitingCall {

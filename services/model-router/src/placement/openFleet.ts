@@ -60,7 +60,7 @@ export function openFleet(
   const engines = createEngineRegistry({
     enginesFile: config.ENGINES_FILE,
     kubernetes,
-    isCordoned: drains.has,
+    cordoned: drains.engineIds,
     room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS },
     metrics,
     log,

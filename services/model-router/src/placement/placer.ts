@@ -60,7 +60,8 @@ export class Placer {
   /** Places a call, which counts in its engine's load until the attempt ends. Returns undefined where there is no engine. */
   place(engines: readonly Engine[], placement: Placement): Attempt | undefined {
     const { keyId, prefixHashes: hashes, promptBytes, maxOutputTokens, isStream } = placement;
-    const { promptTokens, outputTokens } = this.expectTokens(placement);
+    const habits = this.#habitsOf(placement.modelId);
+    const { promptTokens, outputTokens } = habits.expect(placement);
     const decision = decide(engines, { prefixHashes: hashes, promptBytes, promptTokens }, this.#random);
     if (!decision) return undefined;
     const { engine, chosen, slow } = decision;
@@ -71,12 +72,13 @@ export class Placer {
     const tokens = { uncachedTokens, outputTokens, maxOutputTokens };
     const loaded = engine.load.open({ keyId, hashes, promptBytes, ...tokens, isStream });
     this.#news?.placed(engine.load, hashes);
-    return new Attempt(decision, placement, { habits: this.#habitsOf(placement.modelId), loaded });
+    return new Attempt(decision, placement, { habits, loaded });
   }
 
-  /** Tokens of a call, by the calls of its model before. */
-  expectTokens(placement: Placement): { promptTokens: number; outputTokens: number } {
-    return this.#habitsOf(placement.modelId).expect(placement);
+  /** Expected tokens of prompt and answer, cached or not: what the call takes of its key's share. At least 1. */
+  costOf(placement: Placement): number {
+    const { promptTokens, outputTokens } = this.#habitsOf(placement.modelId).expect(placement);
+    return Math.max(1, promptTokens + outputTokens);
   }
 
   #habitsOf(modelId: string): ModelHabits {

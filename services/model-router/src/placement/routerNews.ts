@@ -25,7 +25,7 @@ const newsSchema = z.object({
 });
 
 /** An engine that news may be of. Several may have one id, at other addresses. */
-export type NewsEngine = Pick<Engine, 'id' | 'origin' | 'load'>;
+export type NewsEngine = Pick<Engine, 'name' | 'load'>;
 
 interface OtherRouter {
   heardAtMs: number;
@@ -34,9 +34,6 @@ interface OtherRouter {
 }
 
 const NOTHING: Work = { queuedTokens: 0, answerTokens: 0 };
-
-/** The name of an engine on every router. */
-const nameOf = ({ id, origin }: NewsEngine): string => `${id} ${origin}`;
 
 /**
  * A router's gossip: the work that each has on every engine, and which engine was sent which prompt. Any of it may be lost. Work
@@ -85,19 +82,20 @@ export class RouterNews {
     const names = new Map<EngineLoad, string>();
     const work: [string, [number, number]][] = [];
     for (const engine of this.#engines()) {
-      names.set(engine.load, nameOf(engine));
+      names.set(engine.load, engine.name);
       const { queuedTokens, answerTokens } = engine.load.work;
       // A sum that came and went may leave a little beside 0.
       if (queuedTokens + answerTokens < 1) continue;
-      work.push([nameOf(engine), [Math.round(queuedTokens), Math.round(answerTokens)]]);
+      work.push([engine.name, [Math.round(queuedTokens), Math.round(answerTokens)]]);
     }
     const workNow = JSON.stringify(Object.fromEntries(work));
     const isKnown = workNow === this.#toldWork && this.#placed.length === 0;
     if (isKnown && this.#nowMs() - this.#toldAtMs < TELL_AGAIN_MS) return undefined;
-    const placed = this.#placed.flatMap(({ load, hashes }) => {
+    const placed: [string, string][] = [];
+    for (const { load, hashes } of this.#placed) {
       const name = names.get(load);
-      return name === undefined ? [] : [[name, toBase64(hashes)]];
-    });
+      if (name !== undefined) placed.push([name, toBase64(hashes)]);
+    }
     this.#placed = [];
     this.#placedBlocks = 0;
     this.#toldWork = workNow;
@@ -114,7 +112,7 @@ export class RouterNews {
   hear(text: string): { isOwn: boolean } {
     const { router, work, placed } = newsSchema.parse(JSON.parse(text));
     if (router === this.#router) return { isOwn: true };
-    const loads = new Map(Array.from(this.#engines(), (engine) => [nameOf(engine), engine.load]));
+    const loads = new Map(Array.from(this.#engines(), ({ name, load }) => [name, load]));
     const other = this.#others.get(router) ?? { heardAtMs: 0, work: new Map() };
     this.#others.set(router, other);
     other.heardAtMs = this.#nowMs();

@@ -25,7 +25,7 @@ it('lists whole tokens in flight on every engine, and says which are slow', asyn
     log: aSilentLogger(),
     catalog: { current: () => undefined },
     engines: fleet.registry,
-    drains: { has: () => false, set: async () => {} },
+    drains: { engineIds: new Set(), set: async () => {} },
   });
   const { engines } = await listEngines({ params: undefined, body: undefined }, {} as Response);
   expect(engines.map(({ id }) => id).sort()).toEqual(fleet.engines.map(({ id }) => id).sort());
@@ -44,7 +44,7 @@ it('says nothing of media models, whatever engines list: what is live of them is
     log: aSilentLogger(),
     catalog: { current: () => catalog },
     engines: Object.assign(Object.create(fleet.registry), { findEngines: () => [engine], isConfigured: () => true }),
-    drains: { has: () => false, set: async () => {} },
+    drains: { engineIds: new Set(), set: async () => {} },
   });
   expect(getLiveModels({ params: undefined, body: undefined }, {} as Response)).toEqual({
     models: { writer: { engines: 1, healthy: expect.any(Number) } },

@@ -15,7 +15,7 @@ export interface EngineHandlerDependencies {
   log: Logger;
   catalog: Pick<CatalogFollower<Catalog>, 'current'>;
   engines: Pick<EngineRegistry, 'list' | 'retries' | 'findEngines' | 'isConfigured' | 'listTargetFaults'>;
-  drains: Pick<OperatorDrains, 'has' | 'set'>;
+  drains: Pick<OperatorDrains, 'engineIds' | 'set'>;
 }
 
 type EngineHandlers = Pick<
@@ -32,7 +32,8 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
     async ({ params: { engine_id: id } }: { params: { engine_id: string } }, res: Response) => {
       const engine = engines.list().find((candidate) => candidate.id === id);
       // One that left meanwhile can still be released.
-      if (!engine && !drains.has(id)) throw new ApiError<FaultOf<typeof modelRouterApi>>({ kind: 'engine_not_found' });
+      if (!engine && !drains.engineIds.has(id))
+        throw new ApiError<FaultOf<typeof modelRouterApi>>({ kind: 'engine_not_found' });
       await drains.set(id, isDraining);
       toChangeLog(log, res).info({ engineId: id }, isDraining ? 'engine drained' : 'engine undrained');
       return { id, open_calls: engine?.traffic.openCalls ?? 0 };
