@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
-import { createAbsorber } from '@turnpike/holds/balances/absorb';
+import { ShardAbsorber } from '@turnpike/holds/balances/absorb';
 import { createReadCounters } from '@turnpike/holds/balances/readCounters';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { defineScript } from '@turnpike/holds/redis/redisScript';
@@ -41,7 +41,7 @@ export async function measureLargeWorkspace(
   const service = await startTestService(ledger, { authUrl: NOWHERE, usageQueryTimeoutMs: 5_000 });
   try {
     const { sessionState, redis } = opened;
-    const absorber = createAbsorber({ redis, ledgerUrl: service.internalUrl, internalHeaders, sessionState });
+    const absorber = new ShardAbsorber({ redis, ledgerUrl: service.internalUrl, internalHeaders, sessionState });
     const admit = admitWith(opened);
     const [large, small] = [aKeyRecord(), aKeyRecord()];
     progress('filling the large workspace');

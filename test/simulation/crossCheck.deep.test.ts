@@ -157,8 +157,9 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
 
 /** The names that the scripts make for a workspace. */
 const namesOf = (workspaceId: string): string[] => [
-  ...[redisKeys.nothing, redisKeys.wallet, redisKeys.months, redisKeys.calls, redisKeys.keys, redisKeys.owners].map(
-    (name) => name(workspaceId),
+  `{${workspaceId}}:nothing`,
+  ...[redisKeys.wallet, redisKeys.months, redisKeys.calls, redisKeys.keys, redisKeys.owners].map((name) =>
+    name(workspaceId),
   ),
   ...KEY_IDS.flatMap((keyId) => [redisKeys.key(workspaceId, keyId), redisKeys.rates(workspaceId, keyId)]),
   ...CALL_IDS.map((callId) => redisKeys.call(workspaceId, callId)),

@@ -277,7 +277,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     router: withBoth(withLate('absorb', 1_000), withLongPutBacks),
     source: {
       file: 'libs/holds/src/balances/absorb.ts',
-      from: 'if (sessionState.session?.token !== token || sessionState.putBacks !== putBacks)',
+      from: 'if (this.#sessionState.session?.token !== token || this.#sessionState.putBacks !== putBacks)',
       to: 'if (false)',
     },
   },

@@ -1,4 +1,10 @@
-import { type Absorber, type AbsorberOptions, createAbsorber, type Question } from './balances/absorb.ts';
+import {
+  type Absorber,
+  type AbsorberOptions,
+  type Question,
+  type RecordedCalls,
+  ShardAbsorber,
+} from './balances/absorb.ts';
 import {
   type AskedSpend,
   type Counters,
@@ -32,48 +38,45 @@ export function countByShard(
   options: Omit<AbsorberOptions, 'redis' | 'sessionState'>,
 ): Counting {
   const byShard = new WeakMap<Shard, Counting>();
-  function inShard(shard: Shard): Counting {
+  function inShard(shard: Shard | undefined): Counting {
+    if (!shard) throw new Error('no Redis serves this workspace');
     const known = byShard.get(shard) ?? countIn(shard, options);
     byShard.set(shard, known);
     return known;
   }
+  const of = async (workspaceId: string): Promise<Counting> => inShard(shards.of(workspaceId));
 
-  async function of(workspaceId: string): Promise<Counting> {
-    const shard = shards.of(workspaceId);
-    if (!shard) throw new Error('no Redis serves this workspace');
-    return inShard(shard);
-  }
-
-  /** Asks one shard. Its answer counts for as long as calls are not put back, there or, where slots have moved, in another shard. */
+  /** Asks one shard. Returns its answer, and the session and number of put-backs that it is true for. */
   async function absorbIn(shard: Shard | undefined, questions: Question[]) {
-    if (!shard) throw new Error('no Redis serves these workspaces');
-    const { session, putBacks } = shard.sessionState;
-    const recorded = await inShard(shard).absorber.absorbCalls(questions);
-    const isInForce = (): boolean =>
-      shard.sessionState.session?.token === session?.token &&
-      shard.sessionState.putBacks === putBacks &&
-      questions.every(({ workspaceId }) => shards.of(workspaceId) === shard);
-    return { ...recorded, isInForce };
+    const { absorber } = inShard(shard);
+    const { session, putBacks } = shard?.sessionState ?? {};
+    return { shard, questions, token: session?.token, putBacks, ...(await absorber.absorbCalls(questions)) };
   }
 
-  /** A shard that is closed, or slow, keeps nobody else's calls from being found. */
-  async function absorbCalls(questions: Question[]) {
-    const byShard = Map.groupBy(questions, ({ workspaceId }) => shards.of(workspaceId));
-    const asked = await Promise.allSettled([...byShard].map(([shard, some]) => absorbIn(shard, some)));
+  /**
+   * Asks all shards at once, so that a closed or slow one keeps no other's calls from being found. An answer counts only if no call was
+   * put back meanwhile, there or, where slots have moved, in another shard.
+   */
+  async function absorbCalls(questions: Question[]): Promise<RecordedCalls> {
+    const asked: ReturnType<typeof absorbIn>[] = [];
+    for (const [shard, some] of Map.groupBy(questions, ({ workspaceId }) => shards.of(workspaceId)))
+      asked.push(absorbIn(shard, some));
     const [final, unknown, deadLetters] = [new Set<string>(), new Set<string>(), new Set<string>()];
     let failed: PromiseRejectedResult | undefined;
     let isAnyInForce = false;
-    for (const one of asked) {
+    for (const one of await Promise.allSettled(asked)) {
       if (one.status === 'rejected') {
         failed ??= one;
         continue;
       }
+      const { shard, token, putBacks, ...answer } = one.value;
       // Other shards may have been waited for meanwhile.
-      if (!one.value.isInForce()) continue;
+      if (shard?.sessionState.session?.token !== token || shard?.sessionState.putBacks !== putBacks) continue;
+      if (answer.questions.some(({ workspaceId }) => shards.of(workspaceId) !== shard)) continue;
       isAnyInForce = true;
-      for (const callId of one.value.final) final.add(callId);
-      for (const callId of one.value.unknown) unknown.add(callId);
-      for (const callId of one.value.deadLetters) deadLetters.add(callId);
+      for (const callId of answer.final) final.add(callId);
+      for (const callId of answer.unknown) unknown.add(callId);
+      for (const callId of answer.deadLetters) deadLetters.add(callId);
     }
     if (failed && !isAnyInForce) throw failed.reason;
     return { final, unknown, deadLetters };
@@ -98,7 +101,7 @@ export function countByShard(
 
 function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'sessionState'>): Counting {
   const { redis, sessionState } = shard;
-  const absorber = createAbsorber({ ...options, redis, sessionState });
+  const absorber = new ShardAbsorber({ ...options, redis, sessionState });
   return {
     absorber,
     raiseGeneration: createRaiseGeneration(redis),

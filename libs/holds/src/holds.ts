@@ -199,13 +199,13 @@ export class Settler {
       if (!this.#isRefusing)
         log.error({ err: error, callId }, 'spool refuses events; they are kept in Redis until the disk takes them');
       this.#isRefusing = true;
-      this.#inBackground(this.#respool(ended));
+      void this.#inBackground(this.#respool(ended));
       const settled = this.#settleUntilTaken(ended);
-      this.#inBackground(settled);
+      void this.#inBackground(settled);
       recorder.add(ended);
       return Promise.race([settled, delay(REFUSED_WAIT_MS, false, { ref: false })]);
     }
-    this.#inBackground(this.#settleUntilTaken(ended));
+    void this.#inBackground(this.#settleUntilTaken(ended));
     recorder.add(ended);
     return true;
   }
@@ -256,8 +256,9 @@ export class Settler {
     }
   }
 
-  #inBackground(work: Promise<unknown>): void {
-    const tracked: Promise<unknown> = work.finally(() => this.#running.delete(tracked));
-    this.#running.add(tracked);
+  async #inBackground(work: Promise<unknown>): Promise<void> {
+    this.#running.add(work);
+    await work;
+    this.#running.delete(work);
   }
 }

@@ -8,8 +8,8 @@ import { ReleaseQueue } from './call/releaseQueue.ts';
 import { PutBack } from './follow/putBack.ts';
 import { type Admission, type AdmitRequest, admitArguments, Refusals, readAdmission } from './gate/admit.ts';
 import { type ExtendRequest, type Extension, extendArguments, readExtension } from './gate/extend.ts';
-import { type CallAddress, headOf } from './redis/redisKeys.ts';
-import { defineScript, type Script } from './redis/redisScript.ts';
+import type { CallAddress } from './redis/redisKeys.ts';
+import { defineWorkspaceScript, type WorkspaceScript } from './redis/redisScript.ts';
 import type { Session, SessionState } from './redis/sessionState.ts';
 import type { Shard } from './redis/shards.ts';
 
@@ -48,10 +48,10 @@ export class ShardHolds {
   readonly #absorber: Pick<Absorber, 'load'>;
   readonly #refusals = new Refusals();
   readonly #putBack: PutBack;
-  readonly #admit: Script;
-  readonly #extend: Script;
-  readonly #settle: Script;
-  readonly #release: Script;
+  readonly #admit: WorkspaceScript;
+  readonly #extend: WorkspaceScript;
+  readonly #settle: WorkspaceScript;
+  readonly #release: WorkspaceScript;
 
   constructor({ redis, sessionState }: Pick<Shard, 'redis' | 'sessionState'>, options: ShardHoldsOptions) {
     const { owner, leaseMs, pending, pendingHere, absorber, release, log } = options;
@@ -61,10 +61,10 @@ export class ShardHolds {
     this.#pending = pending;
     this.#absorber = absorber;
     this.#putBack = new PutBack(redis, { owner, sessionState, pending: pendingHere });
-    this.#admit = defineScript(redis, 'admit');
-    this.#extend = defineScript(redis, 'extend');
-    this.#settle = defineScript(redis, 'settle');
-    this.#release = defineScript(redis, 'release');
+    this.#admit = defineWorkspaceScript(redis, 'admit');
+    this.#extend = defineWorkspaceScript(redis, 'extend');
+    this.#settle = defineWorkspaceScript(redis, 'settle');
+    this.#release = defineWorkspaceScript(redis, 'release');
   }
 
   /**
@@ -87,8 +87,8 @@ export class ShardHolds {
     const askedAt = performance.now();
     let admission: Admission;
     try {
-      const { keys, args } = headOf(workspaceId, session.mark);
-      const answer = await this.#admit(keys, [...args, ...admitArguments(request, { session, owner: this.#owner })]);
+      const args = admitArguments(request, { session, owner: this.#owner });
+      const answer = await this.#admit(workspaceId, session.mark, args);
       admission = readAdmission(answer, request, session.token);
     } catch (error) {
       // A full Redis has admitted nothing. To release the call would take memory, for its tombstone.
@@ -125,9 +125,8 @@ export class ShardHolds {
     const { session, isOpen } = this.sessionState;
     if (!session || !isOpen) return { outcome: 'closed' };
     const { workspaceId, keyId, callId } = hold;
-    const { keys, args } = headOf(workspaceId, session.mark);
     const ask = async () =>
-      readExtension(await this.#extend(keys, [...args, ...extendArguments(hold, request, session)]));
+      readExtension(await this.#extend(workspaceId, session.mark, extendArguments(hold, request, session)));
     let extension = await ask();
     if (extension.outcome === 'not_loaded') {
       // The sums of the month and the period that the call counts in, which may be over.
@@ -154,18 +153,15 @@ export class ShardHolds {
   async settle(event: EndingEvent, eventJson: string, maxTokens = Number.POSITIVE_INFINITY): Promise<Settlement> {
     // An engine may have computed the prompt of a call without a count.
     const tokens = event.status === 'unknown' ? '' : Math.min(event.promptTokens + event.completionTokens, maxTokens);
-    const { keys, args } = headOf(event.workspaceId, '');
+    const args = [event.callId, event.chargeNanoUsd.toString(), tokens, eventJson];
     // Redis has the only copy of an ended call if this process is lost with its disk.
-    const answer = await sendAhead(() =>
-      this.#settle(keys, [...args, event.callId, event.chargeNanoUsd.toString(), tokens, eventJson]),
-    );
+    const answer = await sendAhead(() => this.#settle(event.workspaceId, '', args));
     return settledSchema.parse(answer);
   }
 
   /** Releases a hold with its request and tokens. Tries once; `releases` tries until Redis has taken it. */
   async release({ workspaceId, callId }: CallAddress): Promise<void> {
-    const { keys, args } = headOf(workspaceId, '');
-    await this.#release(keys, [...args, callId, RELEASED_MS]);
+    await this.#release(workspaceId, '', [callId, RELEASED_MS]);
   }
 
   /** Puts all pending calls of the shard back under a session that begins. Rejects where one could not be put back. */

@@ -5,11 +5,12 @@ import type { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import type { Admission, AdmitRequest } from '../src/gate/admit.ts';
-import { headOf, redisKeys } from '../src/redis/redisKeys.ts';
+import { redisKeys } from '../src/redis/redisKeys.ts';
 import { defineScript, readScript } from '../src/redis/redisScript.ts';
 import type { ShardHolds } from '../src/shardHolds.ts';
 import { aFundedKey as fund } from './aFundedKey.ts';
 import { aShardHolds } from './aShardHolds.ts';
+import { headOf } from './headOf.ts';
 import { type OpenedRedis, openTestRedis } from './openTestRedis.ts';
 import { type Absorbed, toAbsorb } from './toAbsorb.ts';
 

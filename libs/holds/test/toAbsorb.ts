@@ -1,4 +1,4 @@
-import { headOf } from '../src/redis/redisKeys.ts';
+import { headOf } from './headOf.ts';
 
 /** The ledger's answer about a workspace, in the terms of `absorb.lua`. */
 export interface Absorbed {

@@ -11,7 +11,7 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { v7 as uuidv7 } from 'uuid';
-import { createAbsorber } from '../src/balances/absorb.ts';
+import { ShardAbsorber } from '../src/balances/absorb.ts';
 import { type Hold, monthOf, PendingCalls } from '../src/call/pendingCalls.ts';
 import { recoverSpool } from '../src/call/recoverSpool.ts';
 import { PutBack } from '../src/follow/putBack.ts';
@@ -89,7 +89,7 @@ async function start(owner: string): Promise<OwnerProcess> {
   const sessionState = new SessionState();
   const pending = new PendingCalls();
   const { spool, left } = await recoverSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
-  const absorber = createAbsorber({ redis, sessionState, ...ledgerOptions() });
+  const absorber = new ShardAbsorber({ redis, sessionState, ...ledgerOptions() });
   const holds = new Holds({
     shards: shardsOf(aShard(redis, sessionState)),
     owner,
@@ -170,7 +170,7 @@ function record(): void {
 
 async function loadBalances(): Promise<void> {
   const { redis, sessionState } = opened;
-  await createAbsorber({ redis, sessionState, ...ledgerOptions() }).load(key.workspace.workspaceId, key.keyId);
+  await new ShardAbsorber({ redis, sessionState, ...ledgerOptions() }).load(key.workspace.workspaceId, key.keyId);
 }
 
 it('keeps a job’s hold, which was raised, over the ends of its processes, beside calls that come and go', async () => {

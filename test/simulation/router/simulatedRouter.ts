@@ -1,7 +1,7 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
-import { createAbsorber } from '@turnpike/holds/balances/absorb';
+import { ShardAbsorber } from '@turnpike/holds/balances/absorb';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { recoverSpool } from '@turnpike/holds/call/recoverSpool';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
@@ -79,7 +79,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     eventLog: createEmbeddedProducer({ url: ledgerUrl, internalHeaders }),
   });
   const { redis, sessionState, spool } = parts;
-  const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, sessionState });
+  const absorber = new ShardAbsorber({ redis, ledgerUrl, internalHeaders, sessionState });
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { left } = taken;
   const shards = shardsOf(aShard(redis, sessionState));

@@ -13,7 +13,7 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { SessionState } from '../redis/sessionState.ts';
-import { type Absorber, createAbsorber } from './absorb.ts';
+import { type Absorber, ShardAbsorber } from './absorb.ts';
 
 const HOLD = 1_000n;
 const CHARGE = 300n;
@@ -34,7 +34,7 @@ beforeEach(async () => {
   sessionState.open();
   // Long: the ledger here answers, though a busy machine may take its time.
   const options = { internalHeaders: () => ({}), timeoutMs: 20_000, sessionState };
-  absorber = createAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
+  absorber = new ShardAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
 });
 afterEach(() => ledger.close());
 
@@ -77,7 +77,7 @@ function holdAnswers(): () => void {
 
 it('waits longer for what is asked about recorded calls than a call waits for balances', async () => {
   const { redis } = opened;
-  const hasty = createAbsorber({
+  const hasty = new ShardAbsorber({
     redis,
     ledgerUrl: ledger.url,
     internalHeaders: () => ({}),
@@ -330,7 +330,7 @@ describe('a pending call that is recorded', () => {
       await settle(call);
       recordInPeriod(call);
       const options = { internalHeaders: () => ({}), timeoutMs: 20_000, sessionState };
-      const other = createAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
+      const other = new ShardAbsorber({ redis: opened.redis, ledgerUrl: ledger.url, ...options });
       const letGo = holdAnswers();
       const asking = askAsRouter(other, call);
       await until('the ledger has made its answer', () => ledger.asked.length === 2);

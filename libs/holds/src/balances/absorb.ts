@@ -1,11 +1,10 @@
 import { type BudgetPeriod, type Day, sinceOf } from '@turnpike/internal-api/budgetPeriod';
-import { createClient } from '@turnpike/internal-api/transport/createClient';
+import { type Client, createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { headOf } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
+import { defineWorkspaceScript, type WorkspaceScript } from '../redis/redisScript.ts';
 import { readRedisTime } from '../redis/redisServer.ts';
 import type { Session, SessionState } from '../redis/sessionState.ts';
 
@@ -81,111 +80,39 @@ const MAX_PERIODS = 10_000;
 
 const isPeriod = (since: Since): since is BudgetPeriod => !/^\d/.test(since);
 
-export function createAbsorber({
-  redis,
-  ledgerUrl,
-  internalHeaders,
-  sessionState,
-  timeoutMs = 1_000,
-}: AbsorberOptions): Absorber {
-  const absorb = defineScript(redis, 'absorb');
-  const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs });
-  const loading = new Map<string, Promise<boolean>>();
-  const loadedAt = new Map<string, number>();
+type LedgerClient = Client<typeof usageLedgerApi>;
+type AskedWorkspace = Parameters<LedgerClient['absorb']>[0]['body']['workspaces'][number];
+type Sums = Awaited<ReturnType<LedgerClient['absorb']>>;
+
+/** Whether the counts of Redis have changed, and whether Redis is still counting. */
+interface TakenOver {
+  hasChanged: boolean;
+  isCounting: boolean;
+}
+
+/** Brings the ledger's sums to one shard. */
+export class ShardAbsorber implements Absorber {
+  readonly #redis: Redis;
+  readonly #sessionState: AbsorberOptions['sessionState'];
+  readonly #timeoutMs: number;
+  readonly #ledger: LedgerClient;
+  readonly #absorb: WorkspaceScript;
+  readonly #loading = new Map<string, Promise<boolean>>();
+  readonly #loadedAt = new Map<string, number>();
   /** First day of the period that Redis counts, by key. It may be outdated. */
-  const sinceByKey = new Map<string, string>();
+  readonly #sinceByKey = new Map<string, string>();
 
-  function getSession(): Session {
-    const { session } = sessionState;
-    if (!session) throw new Error('this owner has no session with Redis');
-    return session;
+  constructor({ redis, ledgerUrl, internalHeaders, sessionState, timeoutMs = 1_000 }: AbsorberOptions) {
+    this.#redis = redis;
+    this.#sessionState = sessionState;
+    this.#timeoutMs = timeoutMs;
+    this.#ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs });
+    this.#absorb = defineWorkspaceScript(redis, 'absorb');
   }
 
-  function remember(keyId: string, since: string): void {
-    if (sinceByKey.size >= MAX_PERIODS) sinceByKey.clear();
-    sinceByKey.set(keyId, since);
-  }
-
-  async function ask(questions: Question[], longestMs: number) {
-    // The month is that of Redis' clock, which dates admissions.
-    const nowMs = await readRedisTime(redis);
-    const now = new Date(nowMs).toISOString().slice(0, 'YYYY-MM'.length);
-    const workspaces: Parameters<typeof ledger.absorb>[0]['body']['workspaces'] = [];
-    for (const { workspaceId, keyIds = [], calledKeyIds = [], callIds = [], month = now, since } of questions) {
-      if (since) for (const keyId of keyIds) remember(keyId, isPeriod(since) ? sinceOf(since, nowMs) : since);
-      const sinceOfKeys: Record<string, string> = {};
-      for (const keyId of [...keyIds, ...calledKeyIds]) {
-        const day = sinceByKey.get(keyId);
-        if (day !== undefined) sinceOfKeys[keyId] = day;
-      }
-      workspaces.push({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds, since: sinceOfKeys });
-    }
-    return ledger.absorb({ timeoutMs: longestMs, body: { workspaces } });
-  }
-  type Answer = Awaited<ReturnType<typeof ask>>;
-
-  /** Says whether what Redis counts with has changed, and whether it is still counting. */
-  async function takeOver(
-    timeline: number,
-    sums: Answer['workspaces'][number],
-    { mark, question: { keyIds = [], unknownAs } }: { mark: string; question: Question },
-  ): Promise<{ hasChanged: boolean; isCounting: boolean }> {
-    const { keys, args } = headOf(sums.workspace_id, mark);
-    const [months, keySums] = [Object.entries(sums.months), Object.entries(sums.keys)];
-    const unknown = sums.unknown.flatMap((callId) => [callId, unknownAs?.get(callId) ?? '']);
-    const answer = await absorb(keys, [
-      ...args,
-      timeline,
-      sums.seq,
-      sums.left_nano_usd.toString(),
-      months.length,
-      keySums.length,
-      sums.final.length,
-      sums.unknown.length,
-      ...months.flatMap(([month, spent]) => [month, spent.toString()]),
-      ...keySums.flatMap(([keyId, spent]) => {
-        const period = sums.since[keyId];
-        const sinceFields = period ? [period.day, period.spent_nano_usd.toString()] : ['', '0'];
-        return [keyId, spent.toString(), keyIds.includes(keyId) ? 1 : 0, ...sinceFields];
-      }),
-      ...sums.final,
-      ...unknown,
-    ]);
-    const [outcome, hasChanged, lacking] = answerSchema.parse(answer);
-    if (outcome === 'closed') {
-      sessionState.suspect();
-      throw new Error('Redis is not the one of this session any more');
-    }
-    for (let at = 0; at < lacking.length; at += 2) {
-      const [keyId = '', since = ''] = lacking.slice(at);
-      remember(keyId, since);
-      // Until then no call of the key is admitted. Its next admission asks again where this fails.
-      void load(sums.workspace_id, keyId).catch(() => undefined);
-    }
-    return { hasChanged: hasChanged === 1, isCounting: outcome === 'counting' };
-  }
-
-  async function bring(question: Question): Promise<boolean> {
-    // Read before the ledger is asked: what it says may not go to a Redis that came later.
-    const { mark } = getSession();
-    const { timeline, workspaces } = await ask([question], timeoutMs);
-    const [sums] = workspaces;
-    if (!sums) throw new Error('the ledger left out a workspace');
-    let { hasChanged, isCounting } = await takeOver(timeline, sums, { mark, question });
-    // Admissions wait until all pending calls are counted.
-    for (let step = 1; isCounting; step += 1) {
-      if (step === MAX_STEPS) throw new Error(`pending calls are not counted after ${MAX_STEPS} steps`);
-      ({ isCounting } = await takeOver(timeline, sums, { mark, question }));
-      hasChanged = true;
-    }
-    if (loadedAt.size >= MAX_WORKSPACES) loadedAt.clear();
-    loadedAt.set(question.workspaceId, performance.now());
-    return hasChanged;
-  }
-
-  function load(workspaceId: string, keyId = '', month = '', since?: Since): Promise<boolean> {
+  load(workspaceId: string, keyId = '', month = '', since?: Since): Promise<boolean> {
     const name = `${workspaceId} ${keyId} ${month} ${since ?? ''}`;
-    const running = loading.get(name);
+    const running = this.#loading.get(name);
     if (running) return running;
     const question = {
       workspaceId,
@@ -193,58 +120,135 @@ export function createAbsorber({
       ...(month !== '' && { month }),
       ...(since && { since }),
     };
-    const bringing = bring(question).finally(() => loading.delete(name));
-    loading.set(name, bringing);
+    const bringing = this.#bring(question).finally(() => this.#loading.delete(name));
+    this.#loading.set(name, bringing);
     return bringing;
   }
 
-  async function absorbSome(questions: Question[]): Promise<Answer['workspaces']> {
-    const { mark } = getSession();
-    const { timeline, workspaces } = await ask(questions, Math.max(timeoutMs, RECORDED_TIMEOUT_MS));
-    const byWorkspace = new Map(questions.map((question) => [question.workspaceId, question]));
-    const taken = await Promise.allSettled(
-      workspaces.map(async (sums) => {
-        const question = byWorkspace.get(sums.workspace_id);
-        if (!question) throw new Error('the ledger spoke of a workspace that was not asked about');
-        await takeOver(timeline, sums, { mark, question });
-        return sums;
-      }),
-    );
-    const done: Answer['workspaces'] = [];
-    let failed: PromiseRejectedResult | undefined;
-    for (const one of taken)
-      if (one.status === 'fulfilled') done.push(one.value);
-      else failed ??= one;
-    if (failed && done.length === 0) throw failed.reason;
-    return done;
+  async reload(workspaceId: string): Promise<boolean> {
+    // The ledger may have answered that one already. Who waits here as well shares the one that follows.
+    await this.#loading.get(`${workspaceId}   `)?.catch(() => undefined);
+    return this.load(workspaceId);
   }
 
-  return {
-    load,
-    async reload(workspaceId) {
-      // The ledger may have answered that one already. Who waits here as well shares the one that follows.
-      await loading.get(`${workspaceId}   `)?.catch(() => undefined);
-      return load(workspaceId);
-    },
-    async refresh(workspaceId) {
-      if (performance.now() - (loadedAt.get(workspaceId) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS)
-        return false;
-      return load(workspaceId);
-    },
-    async absorbCalls(questions) {
-      const { token } = getSession();
-      const { putBacks } = sessionState;
-      const [final, unknown, deadLetters] = [new Set<string>(), new Set<string>(), new Set<string>()];
-      for (let start = 0; start < questions.length; start += WORKSPACES_A_QUESTION)
-        for (const sums of await absorbSome(questions.slice(start, start + WORKSPACES_A_QUESTION))) {
-          for (const callId of sums.final) final.add(callId);
-          for (const callId of sums.unknown) unknown.add(callId);
-          for (const callId of sums.dead_letters) deadLetters.add(callId);
+  async refresh(workspaceId: string): Promise<boolean> {
+    const loadedAt = this.#loadedAt.get(workspaceId) ?? Number.NEGATIVE_INFINITY;
+    return performance.now() - loadedAt >= REFRESH_INTERVAL_MS && this.load(workspaceId);
+  }
+
+  async absorbCalls(questions: Question[]): Promise<RecordedCalls> {
+    const { token } = this.#session;
+    const { putBacks } = this.#sessionState;
+    const [final, unknown, deadLetters] = [new Set<string>(), new Set<string>(), new Set<string>()];
+    for (let start = 0; start < questions.length; start += WORKSPACES_A_QUESTION) {
+      const byWorkspace = new Map<string, Question>();
+      for (const question of questions.slice(start, start + WORKSPACES_A_QUESTION))
+        byWorkspace.set(question.workspaceId, question);
+      // Read before the ledger is asked: what it says may not go to a Redis that came later.
+      const { mark } = this.#session;
+      const timeoutMs = Math.max(this.#timeoutMs, RECORDED_TIMEOUT_MS);
+      const { timeline, workspaces } = await this.#ask([...byWorkspace.values()], timeoutMs);
+      const taking: Promise<TakenOver>[] = [];
+      for (const sums of workspaces)
+        taking.push(this.#takeOver(timeline, sums, { mark, question: byWorkspace.get(sums.workspace_id) }));
+      let failed: PromiseRejectedResult | undefined;
+      let isAnyTakenOver = false;
+      for (const [at, taken] of (await Promise.allSettled(taking)).entries()) {
+        if (taken.status === 'rejected') {
+          failed ??= taken;
+          continue;
         }
-      // They may be under way to Redis again with what is put back, and nobody would ask about them any more.
-      if (sessionState.session?.token !== token || sessionState.putBacks !== putBacks)
-        throw new Error('calls were put back while they were asked about');
-      return { final, unknown, deadLetters };
-    },
-  };
+        isAnyTakenOver = true;
+        for (const callId of workspaces[at]?.final ?? []) final.add(callId);
+        for (const callId of workspaces[at]?.unknown ?? []) unknown.add(callId);
+        for (const callId of workspaces[at]?.dead_letters ?? []) deadLetters.add(callId);
+      }
+      if (failed && !isAnyTakenOver) throw failed.reason;
+    }
+    // They may be under way to Redis again with what is put back, and nobody would ask about them any more.
+    if (this.#sessionState.session?.token !== token || this.#sessionState.putBacks !== putBacks)
+      throw new Error('calls were put back while they were asked about');
+    return { final, unknown, deadLetters };
+  }
+
+  /** Throws without a session. */
+  get #session(): Session {
+    const { session } = this.#sessionState;
+    if (!session) throw new Error('this owner has no session with Redis');
+    return session;
+  }
+
+  async #bring(question: Question): Promise<boolean> {
+    // Read before the ledger is asked: what it says may not go to a Redis that came later.
+    const { mark } = this.#session;
+    const { timeline, workspaces } = await this.#ask([question], this.#timeoutMs);
+    const [sums] = workspaces;
+    if (!sums) throw new Error('the ledger left out a workspace');
+    let { hasChanged, isCounting } = await this.#takeOver(timeline, sums, { mark, question });
+    // Admissions wait until all pending calls are counted.
+    for (let step = 1; isCounting; step += 1) {
+      if (step === MAX_STEPS) throw new Error(`pending calls are not counted after ${MAX_STEPS} steps`);
+      ({ isCounting } = await this.#takeOver(timeline, sums, { mark, question }));
+      hasChanged = true;
+    }
+    if (this.#loadedAt.size >= MAX_WORKSPACES) this.#loadedAt.clear();
+    this.#loadedAt.set(question.workspaceId, performance.now());
+    return hasChanged;
+  }
+
+  async #ask(questions: Question[], timeoutMs: number): Promise<Sums> {
+    // The month is that of Redis' clock, which dates admissions.
+    const nowMs = await readRedisTime(this.#redis);
+    const now = new Date(nowMs).toISOString().slice(0, 'YYYY-MM'.length);
+    const workspaces: AskedWorkspace[] = [];
+    for (const { workspaceId, keyIds = [], calledKeyIds = [], callIds = [], month = now, since } of questions) {
+      if (since) for (const keyId of keyIds) this.#remember(keyId, isPeriod(since) ? sinceOf(since, nowMs) : since);
+      const sinceOfKeys: Record<string, string> = {};
+      for (const keyId of [...keyIds, ...calledKeyIds]) {
+        const day = this.#sinceByKey.get(keyId);
+        if (day !== undefined) sinceOfKeys[keyId] = day;
+      }
+      workspaces.push({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds, since: sinceOfKeys });
+    }
+    return this.#ledger.absorb({ timeoutMs, body: { workspaces } });
+  }
+
+  /** Takes the sums of a workspace over to Redis, by `absorb.lua`. */
+  async #takeOver(
+    timeline: number,
+    sums: Sums['workspaces'][number],
+    { mark, question }: { mark: string; question: Question | undefined },
+  ): Promise<TakenOver> {
+    if (!question) throw new Error('the ledger spoke of a workspace that was not asked about');
+    const { keyIds = [], unknownAs } = question;
+    const months = Object.entries(sums.months);
+    const keySums = Object.entries(sums.keys);
+    const counts = [months.length, keySums.length, sums.final.length, sums.unknown.length];
+    const args: (string | number)[] = [timeline, sums.seq, sums.left_nano_usd.toString(), ...counts];
+    for (const [month, spent] of months) args.push(month, spent.toString());
+    for (const [keyId, spent] of keySums) {
+      const period = sums.since[keyId];
+      args.push(keyId, spent.toString(), keyIds.includes(keyId) ? 1 : 0);
+      args.push(period?.day ?? '', period?.spent_nano_usd.toString() ?? '0');
+    }
+    args.push(...sums.final);
+    for (const callId of sums.unknown) args.push(callId, unknownAs?.get(callId) ?? '');
+    const [outcome, hasChanged, lacking] = answerSchema.parse(await this.#absorb(sums.workspace_id, mark, args));
+    if (outcome === 'closed') {
+      this.#sessionState.suspect();
+      throw new Error('Redis is not the one of this session any more');
+    }
+    for (let at = 0; at < lacking.length; at += 2) {
+      const [keyId = '', since = ''] = lacking.slice(at);
+      this.#remember(keyId, since);
+      // Until then no call of the key is admitted. Its next admission asks again where this fails.
+      void this.load(sums.workspace_id, keyId).catch(() => undefined);
+    }
+    return { hasChanged: hasChanged === 1, isCounting: outcome === 'counting' };
+  }
+
+  #remember(keyId: string, since: string): void {
+    if (this.#sinceByKey.size >= MAX_PERIODS) this.#sinceByKey.clear();
+    this.#sinceByKey.set(keyId, since);
+  }
 }

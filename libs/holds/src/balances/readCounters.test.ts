@@ -5,9 +5,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aHold } from '../../test/aHold.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
+import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { createReadCounters, findCredit, findUsedRates } from './readCounters.ts';
 

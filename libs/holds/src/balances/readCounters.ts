@@ -1,8 +1,8 @@
 import { type BudgetPeriod, sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { defineWorkspaceScript } from '../redis/redisScript.ts';
 import { readRedisTime } from '../redis/redisServer.ts';
 import type { Shard } from '../redis/shards.ts';
 import type { Absorber } from './absorb.ts';
@@ -84,15 +84,14 @@ const kindSchema = z.enum(['held', 'ended']);
 export function createReadCounters(
   shard: Pick<Shard, 'redis' | 'tag'>,
 ): (workspaceId: string, after: string) => Promise<Counters> {
-  const readCounters = defineScript(shard.redis, 'readCounters');
+  const readCounters = defineWorkspaceScript(shard.redis, 'readCounters');
   return async (workspaceId, after) => {
-    const { keys: names, args } = headOf(workspaceId, '');
     const known = after === '0' ? await readKeys(shard, workspaceId) : new Map<string, KeyCounter>();
     const busy = [...known].filter(([, { heldNanoUsd, endedNanoUsd }]) => heldNanoUsd !== 0n || endedNanoUsd !== 0n);
     // Their pending sums were of another instant than the calls.
     for (const [keyId, counter] of busy) known.set(keyId, { ...counter, heldNanoUsd: 0n, endedNanoUsd: 0n });
     const again = busy.slice(0, MAX_BUSY_KEYS).map(([keyId]) => keyId);
-    const answer = await readCounters(names, [...args, after, CALLS_PER_PAGE, ...again]);
+    const answer = await readCounters(workspaceId, '', [after, CALLS_PER_PAGE, ...again]);
     const [nowMs, wallet, months, keys, calls, cursor] = answerSchema.parse(answer);
     for (const [keyId, fields] of keys) known.set(keyId, toKeyCounter(fields));
     const { spentNanoUsd: _, ...sums } = toCounter(wallet);

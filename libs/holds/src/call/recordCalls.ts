@@ -65,7 +65,11 @@ export function createRecorder({ eventLog, absorber, pending, spool, sessionStat
   let onWork: (() => void) | undefined;
 
   async function send(): Promise<void> {
-    if (unsent.length === 0 && unreadable.length === 0 && !isClosing) await somethingToSend();
+    if (unsent.length === 0 && unreadable.length === 0 && !isClosing) {
+      const work = Promise.withResolvers<void>();
+      onWork = work.resolve;
+      await work.promise;
+    }
     // Also after a batch: what has come meanwhile is a few.
     if (unsent.length < MAX_BATCH) await delay(LINGER_MS);
     const some = unsent.slice(0, MAX_BATCH);
@@ -85,12 +89,6 @@ export function createRecorder({ eventLog, absorber, pending, spool, sessionStat
       progress.sends += 1;
     }
     for (const { id } of unnamed) spool.release(id);
-  }
-
-  function somethingToSend(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    onWork = resolve;
-    return promise;
   }
 
   function sendAgain(progress: Progress): void {
@@ -153,8 +151,11 @@ export function createRecorder({ eventLog, absorber, pending, spool, sessionStat
     for (const some of byWorkspace.values())
       for (const progress of some) {
         const { callId, status } = progress.ended.event;
-        if (final.has(callId) || (status === 'unknown' && unknown.has(callId))) forget(callId);
-        else if (deadLetters.has(callId)) setAside(progress);
+        if (final.has(callId) || (status === 'unknown' && unknown.has(callId))) {
+          calls.delete(callId);
+          pending.remove(callId);
+          spool.release(callId);
+        } else if (deadLetters.has(callId)) setAside(progress);
         else if (progress.isSetAside) {
           progress.isSetAside = false;
           progress.sendAt = performance.now() + backoffMs(progress.sends, SEND_AGAIN);
@@ -167,12 +168,6 @@ export function createRecorder({ eventLog, absorber, pending, spool, sessionStat
     progress.sendAt = Number.POSITIVE_INFINITY;
     progress.askAt = performance.now() + ASK_SET_ASIDE_MS;
     spool.setAside(progress.ended.event.callId);
-  }
-
-  function forget(callId: string): void {
-    calls.delete(callId);
-    pending.remove(callId);
-    spool.release(callId);
   }
 
   const sending = repeat(send, {

@@ -11,7 +11,7 @@ import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createAbsorber } from '../balances/absorb.ts';
+import { ShardAbsorber } from '../balances/absorb.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import type { Hold } from './pendingCalls.ts';
 import { sweepCalls } from './sweepCalls.ts';
@@ -60,7 +60,7 @@ function sweep(redis: Redis = opened.redis): void {
         },
       },
       shard: { redis, sessionState, tag: TAG },
-      absorber: createAbsorber({
+      absorber: new ShardAbsorber({
         redis: opened.redis,
         ledgerUrl: ledger.url,
         internalHeaders,

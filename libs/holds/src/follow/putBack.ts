@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type EndedCall, type Hold, monthOf, type PendingCalls } from '../call/pendingCalls.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
-import { defineScript, type Script } from '../redis/redisScript.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { defineWorkspaceScript, type WorkspaceScript } from '../redis/redisScript.ts';
 import type { Session, SessionState } from '../redis/sessionState.ts';
 
 /** Calls of one script, and workspaces at once. */
@@ -33,7 +33,7 @@ export interface PutBackOptions {
 export class PutBack {
   readonly #redis: Redis;
   readonly #options: PutBackOptions;
-  readonly #putBack: Script;
+  readonly #putBack: WorkspaceScript;
   #lastNumber = 0;
   /** Workspaces of put-backs that failed: their scripts may run late, unless one with a higher number has run. */
   readonly #unsure = new Set<string>();
@@ -43,7 +43,7 @@ export class PutBack {
   constructor(redis: Redis, options: PutBackOptions) {
     this.#redis = redis;
     this.#options = options;
-    this.#putBack = defineScript(redis, 'putBack');
+    this.#putBack = defineWorkspaceScript(redis, 'putBack');
   }
 
   /** Puts all pending calls back under a new session. Rejects if a call could not be put back. */
@@ -113,11 +113,11 @@ export class PutBack {
     { mark, token, number }: Session & { number: number },
   ): Promise<boolean> {
     const { owner } = this.#options;
-    const { keys, args } = headOf(workspaceId, mark);
     let isRecounted = false;
     const groups = calls.length === 0 ? [[]] : [...inGroups(calls, CALLS_A_SCRIPT)];
     for (const [index, group] of groups.entries()) {
-      const answer = await this.#putBack(keys, [...args, owner, number + index, token, group.length, ...group.flat()]);
+      const args = [owner, number + index, token, group.length, ...group.flat()];
+      const answer = await this.#putBack(workspaceId, mark, args);
       const outcome = answerSchema.parse(answer);
       if (outcome === 'recounted') isRecounted = true;
       if (outcome === 'back' || outcome === 'recounted') continue;

@@ -4,7 +4,7 @@ import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createAbsorber } from '../balances/absorb.ts';
+import { ShardAbsorber } from '../balances/absorb.ts';
 import { monthOf } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { findLack } from './admitInRounds.ts';
@@ -19,7 +19,7 @@ afterAll(() => Promise.all([opened.close(), ledger.close()]));
 
 const lackOf = (key: KeyRecord, leastNanoUsd = 10n) => {
   const { redis, sessionState } = opened;
-  const absorber = createAbsorber({
+  const absorber = new ShardAbsorber({
     redis,
     ledgerUrl: ledger.url,
     internalHeaders: () => ({}),

@@ -4,8 +4,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { monthOf } from '../call/pendingCalls.ts';
-import { headOf } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
+import { defineWorkspaceScript } from '../redis/redisScript.ts';
 import type { SessionState } from '../redis/sessionState.ts';
 import type { BalanceLimiter } from './admit.ts';
 
@@ -34,14 +33,12 @@ export const toPeriodArguments = ({ periodBudget }: KeyRecord, instantMs: number
  * It returns undefined if the amount fits or the check fails, and the admission then decides.
  */
 export function createFindShortage(redis: Redis, { sessionState }: { sessionState: Pick<SessionState, 'session'> }) {
-  const findShortage = defineScript(redis, 'findShortage');
+  const findShortage = defineWorkspaceScript(redis, 'findShortage');
   return async (key: KeyRecord, amountNanoUsd: NanoUsd): Promise<Shortage | 'not_loaded' | undefined> => {
     const { session } = sessionState;
     if (!session) return undefined;
     const { workspaceId, monthlyCapNanoUsd } = key.workspace;
-    const { keys, args } = headOf(workspaceId, session.mark);
-    const answer = await findShortage(keys, [
-      ...args,
+    const answer = await findShortage(workspaceId, session.mark, [
       amountNanoUsd.toString(),
       key.generation,
       key.maxBudgetNanoUsd?.toString() ?? '',

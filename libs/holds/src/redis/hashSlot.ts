@@ -6,21 +6,18 @@ const NO_ASCII = /[^\0-\x7f]/;
 
 /**
  * Returns the slot of a key in a cluster, which is that of its hash tag. The tag is the text between the first brace and the next
- * closing one, or the whole key if that is empty.
+ * closing one, or the whole key if that is empty. Its slot is a CRC-16 of the polynomial 0x1021 that begins at 0 (XMODEM).
  */
 export function hashSlotOf(key: string): number {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open);
-  return crc16(close > open + 1 ? key.slice(open + 1, close) : key) % SLOTS;
-}
-
-/** CRC-16 of the polynomial 0x1021 that begins at 0 (XMODEM), of a text as UTF-8. Several times a call, so ASCII is read as it is. */
-function crc16(text: string): number {
-  const bytes = NO_ASCII.test(text) ? Buffer.from(text).toString('latin1') : text;
+  const tag = close > open + 1 ? key.slice(open + 1, close) : key;
+  // The tag as UTF-8. ASCII is read as it is, because each call has its slot computed several times.
+  const bytes = NO_ASCII.test(tag) ? Buffer.from(tag).toString('latin1') : tag;
   let crc = 0;
   for (let at = 0; at < bytes.length; at += 1)
     crc = ((crc << 8) ^ (CRC_OF_BYTE[(crc >> 8) ^ bytes.charCodeAt(at)] ?? 0)) & 0xffff;
-  return crc;
+  return crc % SLOTS;
 }
 
 const CRC_OF_BYTE = Uint16Array.from({ length: 256 }, (_, byte) => {

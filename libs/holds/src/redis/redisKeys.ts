@@ -9,8 +9,6 @@ export const redisKeys = {
   /** The mark of the Redis that the balances are kept in (`follow/followRedis.ts`), under the hash tag of its shard. */
   mark: (tag: string) => `{${tag}}:mark`,
   layout: (tag: string) => `{${tag}}:layout`,
-  /** Never written. A cluster that moves a slot's keys elsewhere one by one refuses a script that names a key which is not here. */
-  nothing: (workspaceId: string) => `{${workspaceId}}:nothing`,
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
   months: (workspaceId: string) => `{${workspaceId}}:months`,
   key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
@@ -39,9 +37,4 @@ export interface CallAddress {
   callId: string;
   workspaceId: string;
   keyId: string;
-}
-
-/** The keys and arguments that every script begins with which includes `pending.lua`. */
-export function headOf(workspaceId: string, mark: string): { keys: string[]; args: string[] } {
-  return { keys: [redisKeys.nothing(workspaceId)], args: [mark] };
 }

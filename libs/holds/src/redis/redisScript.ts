@@ -19,3 +19,17 @@ export function defineScript(redis: Redis, name: string): Script {
   const run = Reflect.get(redis, name) as (...args: (string | number)[]) => Promise<unknown>;
   return (keys, args) => run.call(redis, keys.length, ...keys, ...args);
 }
+
+/**
+ * Runs a script that includes `pending.lua`, which makes the names of the workspace's keys. An empty mark is any Redis'. Rejects when
+ * Redis does not answer in time.
+ */
+export type WorkspaceScript = (workspaceId: string, mark: string, args: (string | number)[]) => Promise<unknown>;
+
+/** Registers a script of a workspace with a connection. */
+export function defineWorkspaceScript(redis: Redis, name: string): WorkspaceScript {
+  redis.defineCommand(name, { lua: readScript(name) });
+  const run = Reflect.get(redis, name) as (...args: (string | number)[]) => Promise<unknown>;
+  // The key is never written. A cluster that moves a slot's keys elsewhere one by one refuses a script that names a missing key.
+  return (workspaceId, mark, args) => run.call(redis, 1, `{${workspaceId}}:nothing`, mark, ...args);
+}

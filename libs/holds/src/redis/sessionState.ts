@@ -14,7 +14,8 @@ export class SessionState {
   #leaseEndsAt = Number.NEGATIVE_INFINITY;
   #isOpen = false;
   #onDoubt: (() => void) | undefined;
-  #putBacks = 0;
+  /** Counts put-backs of some calls. An answer of the ledger from before one is out of date. */
+  putBacks = 0;
   /** The last reason for refusing calls while this is not open, for logs. */
   closedReason = 'it has not been looked at yet';
   /** Share of its maxmemory that this Redis used when it was asked last; above 1 it admits nothing. 0 without a limit. */
@@ -29,14 +30,9 @@ export class SessionState {
     return this.#isOpen && this.session !== undefined;
   }
 
-  /** Differs from before where calls were put back meanwhile: what the ledger has said of them may have been taken over too early. */
-  get putBacks(): number {
-    return this.#putBacks;
-  }
-
   /** Some calls are about to be put back under the session that lives, or have just been. */
   notePutBack(): void {
-    this.#putBacks += 1;
+    this.putBacks += 1;
   }
 
   /** From now on `onDoubt` is called whenever there is reason to look at once. */

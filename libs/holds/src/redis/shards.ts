@@ -5,7 +5,6 @@ import { connectRedis, moveConnection } from '@turnpike/redis-connection/connect
 import type { Redis } from 'ioredis';
 import { hashSlotOf, SLOTS, tagOfSlot } from './hashSlot.ts';
 import { readTopology, type ServedSlots, type Topology } from './readTopology.ts';
-import { redisKeys } from './redisKeys.ts';
 import { SessionState } from './sessionState.ts';
 
 /** How often owners look who serves what while all is well, and while a shard is closed. */
@@ -156,10 +155,10 @@ export function openShards({ urls, timeoutMs, log }: { urls: string[]; timeoutMs
     failing: 'no Redis says who serves what: what was known last is in force',
     level: 'error',
   });
-  const having = (key: string): OpenShard | undefined => bySlot[hashSlotOf(key)];
   return {
-    of: (workspaceId) => having(redisKeys.wallet(workspaceId)),
-    having,
+    // All keys of a workspace have its id as their hash tag.
+    of: (workspaceId) => bySlot[hashSlotOf(`{${workspaceId}}`)],
+    having: (key) => bySlot[hashSlotOf(key)],
     get all() {
       return shards;
     },

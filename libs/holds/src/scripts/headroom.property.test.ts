@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { searchOf } from '@turnpike/test-support/searchOf';
 import fc from 'fast-check';
+import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript, readScript } from '../redis/redisScript.ts';
 
 // Two routers, their calls, a ledger and a Redis that may be emptied, checked against a simple model. Each router's own

@@ -5,7 +5,7 @@ import { aHold } from '../../test/aHold.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { type Absorber, createAbsorber } from '../balances/absorb.ts';
+import { type Absorber, ShardAbsorber } from '../balances/absorb.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import type { Settlement, ShardHolds } from '../shardHolds.ts';
@@ -33,7 +33,7 @@ let ended: Hold;
 beforeEach(async () => {
   ledger = await aTestLedger();
   const { redis, sessionState } = opened;
-  absorber = createAbsorber({
+  absorber = new ShardAbsorber({
     redis,
     ledgerUrl: ledger.url,
     internalHeaders: () => ({}),

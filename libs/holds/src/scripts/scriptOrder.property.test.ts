@@ -4,9 +4,10 @@ import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageR
 import fc from 'fast-check';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
+import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Absorbed, toAbsorb } from '../../test/toAbsorb.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { ShardHolds } from '../shardHolds.ts';
 

@@ -45,7 +45,7 @@ export interface SpoolOptions {
 
 /** An event that waits: where it stands, and its sizes alone and as a line. */
 interface Place {
-  segment: number;
+  segment: Segment;
   bytes: number;
   lineBytes: number;
   isAside: boolean;
@@ -76,13 +76,14 @@ export class Spool {
   readonly #log: Logger;
   readonly #idOf: (json: string) => string;
   readonly #disk: WatchedDisk;
-  readonly #segments = new Map<number, Segment>();
-  #writing = 0;
+  readonly #segments = new Set<Segment>();
+  /** The segment that events are written to. */
+  #writing: Segment | undefined;
   /** The segment that follows, which is made beside the writes. */
-  #next: { number: number; segment: Segment } | undefined;
+  #next: Segment | undefined;
   #makingNext: Promise<void> | undefined;
   /** Takes the events that are set aside. */
-  #aside: number | undefined;
+  #aside: Segment | undefined;
   /** The highest number that a segment has had, or was to have: a disk that refused one may have made its file. */
   #numbered = 0;
   /** Waiting events by id. */
@@ -96,14 +97,14 @@ export class Spool {
   #flushTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> = Promise.resolve();
   /** Events, by id, that are written but may not be on the disk itself yet. */
-  readonly #unflushed = new Map<string, { segment: number; json: string }>();
+  readonly #unflushed = new Map<string, { segment: Segment; json: string }>();
   /**
    * True after a failed flush of the segment, whose content on the disk is then unknown. The system reports that once:
    * the next flush may succeed without the lost data.
    */
   #hasFlushFailed = false;
   /** The segment whose waiting events are being rewritten. */
-  #rewriting: number | undefined;
+  #rewriting: Segment | undefined;
   #compacting: Promise<void> | undefined;
   #compactionFailedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
@@ -135,27 +136,27 @@ export class Spool {
   }
 
   async #takeUp(): Promise<SpooledEvent[]> {
-    const former = new Map<number, Segment>();
+    const former: Segment[] = [];
     for (const name of (await readdir(this.#dir)).sort()) {
       const named = parseSegmentName(name);
       if (!named) continue;
       const path = join(this.#dir, name);
-      former.set(named.number, toSegment(path, (await stat(path)).size, named.isAside));
+      former.push(toSegment(path, (await stat(path)).size, named.isAside));
+      this.#numbered = Math.max(this.#numbered, named.number);
     }
-    this.#numbered = Math.max(0, ...former.keys()) + 1;
-    this.#writing = this.#numbered;
-    const first = await createSegment((operation) => operation(), this.#dir, this.#writing);
+    this.#numbered += 1;
+    this.#writing = await createSegment((operation) => operation(), this.#dir, this.#numbered);
     const left = new Map<string, SpooledEvent>();
-    const asideLast = [...former].sort(([, a], [, b]) => Number(a.isAside) - Number(b.isAside));
-    for (const [number, segment] of asideLast) this.#segments.set(number, segment);
-    for (const [number, segment] of asideLast)
+    const asideLast = former.toSorted((a, b) => Number(a.isAside) - Number(b.isAside));
+    for (const segment of asideLast) this.#segments.add(segment);
+    for (const segment of asideLast)
       for (const json of await this.#readSegment(segment)) {
         const event = { id: this.#idOf(json), json };
         left.set(event.id, event);
-        this.#place(event, number);
+        this.#place(event, segment);
       }
-    this.#segments.set(this.#writing, first);
-    for (const number of former.keys()) await this.#dropIfDone(number);
+    this.#segments.add(this.#writing);
+    for (const segment of former) await this.#dropIfDone(segment);
     this.#compact();
     return [...left.values()];
   }
@@ -163,7 +164,7 @@ export class Spool {
   /** Size on disk by which the spool is full. What is set aside counts from the size of a full spool on. */
   get bytes(): number {
     let [bytes, asideBytes] = [0, 0];
-    for (const segment of this.#segments.values()) {
+    for (const segment of this.#segments) {
       bytes += segment.bytes;
       asideBytes += segment.isAside ? segment.bytes : segment.asideBytes;
     }
@@ -182,7 +183,7 @@ export class Spool {
 
   /** Describes to operators why the disk takes no events. Undefined if it takes them, also while the spool is full. */
   get diskFault(): string | undefined {
-    if (this.isHung) return 'hangs: an operation has taken longer than a second';
+    if (this.#disk.isHung) return 'hangs: an operation has taken longer than a second';
     if (this.#writeFault !== undefined) return `refuses writes: ${this.#writeFault}`;
     return this.#hasFlushFailed ? 'fails to flush' : undefined;
   }
@@ -219,20 +220,16 @@ export class Spool {
     this.#unflushed.delete(id);
     if (!place) return;
     this.#leave(id, place);
-    this.#dropIfDone(place.segment).catch((error: unknown) =>
-      this.#log.error({ err: error }, 'spool segment is not removed'),
-    );
-    if (this.#isSparse(place.segment)) this.#compact();
+    if (!place.segment.file) void this.#tidy(place.segment);
   }
 
   /** Keeps an event that the ledger cannot record until it is released. It does not fill the spool, up to the size of a full one. */
   setAside(id: string): void {
     const place = this.#places.get(id);
-    const segment = place && this.#segments.get(place.segment);
-    if (!segment || place.isAside) return;
+    if (!place || place.isAside) return;
     place.isAside = true;
-    segment.waitingBytes -= place.lineBytes;
-    segment.asideBytes += place.lineBytes;
+    place.segment.waitingBytes -= place.lineBytes;
+    place.segment.asideBytes += place.lineBytes;
     if (this.#isSparse(place.segment)) this.#compact();
   }
 
@@ -240,42 +237,44 @@ export class Spool {
     return this.#places.get(id)?.isAside ?? false;
   }
 
-  #place({ id, json }: SpooledEvent, number: number): void {
+  #place({ id, json }: SpooledEvent, segment: Segment): void {
     const known = this.#places.get(id);
     if (known) this.#leave(id, known);
-    const segment = this.#segments.get(number);
-    if (!segment) throw new Error('spool segment is gone');
     const bytes = Buffer.byteLength(json);
     const isAside = segment.isAside || (known?.isAside ?? false);
     const lineBytes = bytes + LINE_OVERHEAD_BYTES;
-    this.#places.set(id, { segment: number, bytes, lineBytes, isAside });
+    this.#places.set(id, { segment, bytes, lineBytes, isAside });
     this.#waitingBytes += bytes;
     segment.events += 1;
     segment[isAside ? 'asideBytes' : 'waitingBytes'] += lineBytes;
   }
 
-  #leave(id: string, { segment: number, bytes, lineBytes, isAside }: Place): void {
+  #leave(id: string, { segment, bytes, lineBytes, isAside }: Place): void {
     this.#places.delete(id);
     this.#waitingBytes -= bytes;
-    const segment = this.#segments.get(number);
-    if (!segment) return;
     segment.events -= 1;
     segment[isAside ? 'asideBytes' : 'waitingBytes'] -= lineBytes;
   }
 
-  async #dropIfDone(number: number): Promise<void> {
-    const segment = this.#segments.get(number);
-    if (!segment || segment.file || segment.events > 0 || number === this.#rewriting) return;
-    this.#segments.delete(number);
-    await this.#disk.beside(() => unlink(segment.path));
+  /** Removes a closed segment whose events are released, or has it rewritten if few are not. */
+  async #tidy(segment: Segment): Promise<void> {
+    await this.#dropIfDone(segment).catch((error: unknown) =>
+      this.#log.error({ err: error }, 'spool segment is not removed'),
+    );
+    if (segment.events > 0 && this.#isSparse(segment)) this.#compact();
+  }
+
+  async #dropIfDone(segment: Segment): Promise<void> {
+    if (segment.file || segment.events > 0 || segment === this.#rewriting) return;
+    if (this.#segments.delete(segment)) await this.#disk.beside(() => unlink(segment.path));
   }
 
   #enqueue(events: SpooledEvent[], waits?: Append['waits']): Promise<void> {
-    if (this.isHung) return Promise.reject(new Error("the spool's disk hangs"));
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ events, waits, isRefused: false, resolve, reject });
-      if (!this.#isWriting) this.#writes = this.#write();
-    });
+    if (this.#disk.isHung) return Promise.reject(new Error("the spool's disk hangs"));
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ events, waits, isRefused: false, resolve, reject });
+    if (!this.#isWriting) this.#writes = this.#write();
+    return promise;
   }
 
   /** Rejects all waiting appends. Operations under way go on; the next append after them is written. */
@@ -300,7 +299,7 @@ export class Spool {
       this.#underWay = batch;
       try {
         if (this.#hasFlushFailed) await this.#writeAnew();
-        this.#goOnInNext();
+        if (this.#next) this.#goOnIn(this.#next);
         await this.#writeBatch(batch);
         for (const { resolve } of batch) resolve();
       } catch (error) {
@@ -309,7 +308,7 @@ export class Spool {
         for (const { reject } of batch) reject(error);
       }
       this.#underWay = [];
-      const bytes = this.#segments.get(this.#writing)?.bytes ?? 0;
+      const bytes = this.#writing?.bytes ?? 0;
       if (bytes >= SEGMENT_BYTES) this.#makeNext();
       if (bytes >= 2 * SEGMENT_BYTES && !this.isHung) await this.#makingNext;
     }
@@ -324,7 +323,6 @@ export class Spool {
   }
 
   #noteTaken(): void {
-    if (this.#writeFault === undefined) return;
     this.#writeFault = undefined;
     this.#log.warn('spool disk takes events again');
   }
@@ -337,7 +335,9 @@ export class Spool {
       if (this.isHung || this.#hasFlushFailed || this.#isClosed) continue;
       // A refusal is logged once, where an event was refused.
       this.#trying = this.#tryDisk().then(
-        () => this.#noteTaken(),
+        () => {
+          if (this.#writeFault !== undefined) this.#noteTaken();
+        },
         () => undefined,
       );
       await this.#trying;
@@ -370,8 +370,7 @@ export class Spool {
       for (const { json } of append.events) lines.push(toLine(json));
     }
     if (lines.length === 0) return;
-    const number = this.#writing;
-    const segment = this.#segments.get(number);
+    const segment = this.#writing;
     const file = segment?.file;
     if (!file) throw new Error('the spool has no segment to write to');
     // A failed write may have left part of a line: a line end keeps the next event whole, and the size is asked for anew.
@@ -380,12 +379,12 @@ export class Spool {
     await this.#disk.run(() => file.appendFile(bytes));
     segment.bytes = hasFailed ? (await this.#disk.run(() => file.stat())).size : segment.bytes + bytes.length;
     this.#failedAt = Number.NEGATIVE_INFINITY;
-    this.#noteTaken();
+    if (this.#writeFault !== undefined) this.#noteTaken();
     for (const { isRefused, waits, events } of written)
       for (const event of events) {
         if (isRefused || waits?.(event) === false) continue;
-        this.#unflushed.set(event.id, { segment: number, json: event.json });
-        this.#place(event, number);
+        this.#unflushed.set(event.id, { segment, json: event.json });
+        this.#place(event, segment);
       }
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
@@ -393,49 +392,46 @@ export class Spool {
     }, FLUSH_MS);
   }
 
-  /** One flush at a time: of two at once, only one would be told of a failure. */
-  #flush(): Promise<void> {
-    this.#flushing = this.#flushing.then(async () => {
-      if (this.#hasFlushFailed) return;
-      try {
-        for (const [number, segment] of [...this.#segments]) await this.#flushSegment(number, segment);
-      } catch (error) {
-        this.#hasFlushFailed = true;
-        this.#log.error(
-          { err: error, events: this.#unflushed.size },
-          'spool cannot be flushed to disk; events are written anew',
-        );
-        void this.#recover();
+  /**
+   * Flushes what is written, and closes each segment that is not written to any more. One flush at a time, because of two at once only
+   * one would be told of a failure.
+   */
+  async #flush(): Promise<void> {
+    const before = this.#flushing;
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    this.#flushing = promise;
+    await before;
+    try {
+      for (const segment of this.#hasFlushFailed ? [] : [...this.#segments]) {
+        const { file, isAside } = segment;
+        if (!file || isAside) continue;
+        const isWritten = segment !== this.#writing;
+        const flushed = new Map<string, { segment: Segment }>();
+        for (const [id, unflushed] of this.#unflushed) if (unflushed.segment === segment) flushed.set(id, unflushed);
+        if (flushed.size > 0) await this.#disk.beside(() => file.datasync());
+        for (const [id, unflushed] of flushed) if (this.#unflushed.get(id) === unflushed) this.#unflushed.delete(id);
+        if (isWritten) await this.#closeSegment(segment);
       }
-    });
-    return this.#flushing;
-  }
-
-  /** Flushes a segment, and closes it where another one is written to. */
-  async #flushSegment(number: number, segment: Segment): Promise<void> {
-    const { file } = segment;
-    if (!file || segment.isAside) return;
-    const isWritten = number !== this.#writing;
-    const events = [...this.#unflushed].filter(([, unflushed]) => unflushed.segment === number);
-    if (events.length > 0) {
-      await this.#disk.beside(() => file.datasync());
-      for (const [id, unflushed] of events) if (this.#unflushed.get(id) === unflushed) this.#unflushed.delete(id);
+    } catch (error) {
+      this.#hasFlushFailed = true;
+      this.#log.error(
+        { err: error, events: this.#unflushed.size },
+        'spool cannot be flushed to disk; events are written anew',
+      );
+      void this.#recover();
+    } finally {
+      end();
     }
-    if (!isWritten) return;
-    await this.#closeSegment(number, segment);
-    if (this.#isSparse(number)) this.#compact();
   }
 
-  async #closeSegment(number: number, segment: Segment): Promise<void> {
+  async #closeSegment(segment: Segment): Promise<void> {
     const { file } = segment;
     if (!file) return;
     segment.file = undefined;
     await this.#disk
       .beside(() => file.close())
       .catch((error: unknown) => this.#log.error({ err: error }, 'spool segment is not closed'));
-    await this.#dropIfDone(number).catch((error: unknown) =>
-      this.#log.error({ err: error }, 'spool segment is not removed'),
-    );
+    await this.#tidy(segment);
   }
 
   /** Writes anew what may be lost, again and again until the disk takes it, whether or not calls end meanwhile. */
@@ -450,8 +446,7 @@ export class Spool {
     const events = [...this.#unflushed].map(([id, { json }]) => ({ id, json }));
     const bytes = Buffer.concat(events.map(({ json }) => toLine(json)));
     this.#numbered += 1;
-    const number = this.#numbered;
-    const segment = await createSegment(run, this.#dir, number);
+    const segment = await createSegment(run, this.#dir, this.#numbered);
     try {
       await run(() => segment.file.appendFile(bytes));
       await run(() => segment.file.datasync());
@@ -466,9 +461,9 @@ export class Spool {
     this.#writeFault = undefined;
     this.#log.warn({ events: events.length }, 'spool is flushed to disk again, in a new segment');
     segment.bytes = bytes.length;
-    this.#segments.set(number, segment);
-    this.#writing = number;
-    for (const event of events) if (this.#places.has(event.id)) this.#place(event, number);
+    this.#segments.add(segment);
+    this.#writing = segment;
+    for (const event of events) if (this.#places.has(event.id)) this.#place(event, segment);
     // Closes the segments before, which have no unflushed event left.
     void this.#flush();
   }
@@ -477,10 +472,9 @@ export class Spool {
   #makeNext(): void {
     if (this.#next || this.#makingNext || this.#isClosed) return;
     this.#numbered += 1;
-    const number = this.#numbered;
-    this.#makingNext = createSegment((operation) => this.#disk.beside(operation), this.#dir, number)
+    this.#makingNext = createSegment((operation) => this.#disk.beside(operation), this.#dir, this.#numbered)
       .then((segment) => {
-        this.#next = { number, segment };
+        this.#next = segment;
       })
       .catch((error: unknown) => this.#log.error({ err: error }, 'spool cannot go on in a new segment'))
       .finally(() => {
@@ -488,21 +482,18 @@ export class Spool {
       });
   }
 
-  /** From here on events go to the next segment, if there is one. The one before is flushed and closed beside the writes. */
-  #goOnInNext(): void {
-    if (!this.#next) return;
-    const { number, segment } = this.#next;
+  /** From here on events go to the next segment. The one before is flushed and closed beside the writes. */
+  #goOnIn(next: Segment): void {
     this.#next = undefined;
-    this.#segments.set(number, segment);
-    this.#writing = number;
+    this.#segments.add(next);
+    this.#writing = next;
     // A line that was cut short is in the file before.
     this.#failedAt = Number.NEGATIVE_INFINITY;
     void this.#flush();
   }
 
-  #isSparse(number: number): boolean {
-    const segment = this.#segments.get(number);
-    if (!segment || segment.file || segment.isDamaged) return false;
+  #isSparse(segment: Segment): boolean {
+    if (segment.file || segment.isDamaged) return false;
     const keptBytes = segment.isAside ? segment.asideBytes : segment.waitingBytes;
     return keptBytes * SPARSE_PART <= segment.bytes;
   }
@@ -524,19 +515,19 @@ export class Spool {
 
   async #rewriteSparse(): Promise<void> {
     while (!this.#isClosed) {
-      const [number, segment] = [...this.#segments].find(([of]) => this.#isSparse(of)) ?? [];
-      if (number === undefined || !segment) return;
-      this.#rewriting = number;
-      await this.#rewrite(number, segment);
+      const segment = [...this.#segments].find((each) => this.#isSparse(each));
+      if (!segment) return;
+      this.#rewriting = segment;
+      await this.#rewrite(segment);
       segment.isDamaged = segment.events > 0;
       this.#rewriting = undefined;
-      await this.#dropIfDone(number);
+      await this.#dropIfDone(segment);
     }
   }
 
   /** Writes what waits of a closed segment to others, page by page, and flushes it. Before that, the segment must not go. */
-  async #rewrite(number: number, segment: Segment): Promise<void> {
-    const waits = ({ id }: SpooledEvent): boolean => this.#places.get(id)?.segment === number;
+  async #rewrite(segment: Segment): Promise<void> {
+    const waits = ({ id }: SpooledEvent): boolean => this.#places.get(id)?.segment === segment;
     for (let offset = 0; offset < segment.bytes && segment.events > 0; ) {
       const page: string[] = [];
       offset = await this.#readLines(segment, offset, page);
@@ -552,9 +543,8 @@ export class Spool {
 
   /** Writes and flushes events to a segment that holds nothing else. */
   async #writeAside(events: SpooledEvent[], waits: (event: SpooledEvent) => boolean): Promise<void> {
-    const number = this.#aside ?? (await this.#makeAside());
-    const segment = this.#segments.get(number);
-    const file = segment?.file;
+    const segment = this.#aside ?? (await this.#makeAside());
+    const { file } = segment;
     if (!file) throw new Error('the spool has no segment for what is set aside');
     const bytes = Buffer.concat(events.map(({ json }) => toLine(json)));
     // Part of it may be written where the disk refuses it.
@@ -562,26 +552,25 @@ export class Spool {
     try {
       await this.#disk.beside(() => file.appendFile(bytes));
       await this.#disk.beside(() => file.datasync());
-      for (const event of events.filter(waits)) this.#place(event, number);
-      if (segment.bytes >= SEGMENT_BYTES) await this.#endAside(number, segment);
+      for (const event of events.filter(waits)) this.#place(event, segment);
+      if (segment.bytes >= SEGMENT_BYTES) await this.#endAside(segment);
     } catch (error) {
-      await this.#endAside(number, segment);
+      await this.#endAside(segment);
       throw error;
     }
   }
 
-  async #makeAside(): Promise<number> {
+  async #makeAside(): Promise<Segment> {
     this.#numbered += 1;
-    const number = this.#numbered;
-    const segment = await createSegment((operation) => this.#disk.beside(operation), this.#dir, number, true);
-    this.#segments.set(number, segment);
-    this.#aside = number;
-    return number;
+    const segment = await createSegment((operation) => this.#disk.beside(operation), this.#dir, this.#numbered, true);
+    this.#segments.add(segment);
+    this.#aside = segment;
+    return segment;
   }
 
-  #endAside(number: number, segment: Segment): Promise<void> {
+  #endAside(segment: Segment): Promise<void> {
     this.#aside = undefined;
-    return this.#closeSegment(number, segment);
+    return this.#closeSegment(segment);
   }
 
   /** All events of a closed segment. */
@@ -632,10 +621,10 @@ export class Spool {
     try {
       if (this.#hasFlushFailed && this.#unflushed.size > 0) await this.#enqueue([]);
     } finally {
-      this.#goOnInNext();
-      this.#writing = -1;
+      if (this.#next) this.#goOnIn(this.#next);
+      this.#writing = undefined;
       await this.#flushing;
-      for (const each of [...this.#segments]) await this.#closeSegment(...each);
+      for (const segment of [...this.#segments]) await this.#closeSegment(segment);
       // Segments that were released a moment ago are being removed.
       await this.#disk.beside(() => Promise.resolve());
     }

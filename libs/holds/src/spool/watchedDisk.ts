@@ -13,6 +13,8 @@ export interface HangEvents {
  * long. At most two are under way, because each that hangs keeps one of the four threads of libuv: one write, and one beside the writes.
  */
 export class WatchedDisk {
+  /** Whether an operation has been under way for longer than a second. */
+  isHung = false;
   readonly #events: HangEvents;
   #overdue = 0;
   #beside: Promise<unknown> = Promise.resolve();
@@ -21,17 +23,13 @@ export class WatchedDisk {
     this.#events = events;
   }
 
-  /** Whether an operation has been under way for longer than a second. */
-  get isHung(): boolean {
-    return this.#overdue > 0;
-  }
-
   /** Runs an operation that its caller waits for before the next one. */
   async run<T>(operation: () => Promise<T>): Promise<T> {
     let isOverdue = false;
     const overdue = (): void => {
       isOverdue = true;
       this.#overdue += 1;
+      this.isHung = true;
       if (this.#overdue === 1) this.#events.onHang();
     };
     let timer = setTimeout(() => {
@@ -41,8 +39,11 @@ export class WatchedDisk {
       return await operation();
     } finally {
       clearTimeout(timer);
-      if (isOverdue) this.#overdue -= 1;
-      if (isOverdue && this.#overdue === 0) this.#events.onRecovery();
+      if (isOverdue) {
+        this.#overdue -= 1;
+        this.isHung = this.#overdue > 0;
+        if (!this.isHung) this.#events.onRecovery();
+      }
     }
   }
 
