@@ -16,7 +16,7 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { v7 as uuidv7 } from 'uuid';
 import {
   type AdmittedCall,
-  type OpenCall,
+  OpenCall,
   OpenCalls,
   toUnknownEventJson,
 } from '../../services/model-router/src/money/call/openCalls.ts';
@@ -131,7 +131,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
           await absorber.load(workspaceId, keyId).catch(() => {});
           continue;
         }
-        return answer?.outcome === 'admitted' ? openCalls.open(call, answer.hold) : undefined;
+        return answer?.outcome === 'admitted' ? new OpenCall(call, openCalls, answer.hold) : undefined;
       }
       return undefined;
     },

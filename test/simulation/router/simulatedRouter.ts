@@ -19,7 +19,7 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { Redis } from 'ioredis';
 import {
   type AdmittedCall,
-  type OpenCall,
+  OpenCall,
   OpenCalls,
   toUnknownEventJson,
 } from '../../../services/model-router/src/money/call/openCalls.ts';
@@ -148,7 +148,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
           unknownEventJson: (bound) => toUnknownEventJson(toCall(bound)),
         });
         return {
-          call: openCalls.open(toCall(bound), hold),
+          call: new OpenCall(toCall(bound), openCalls, hold),
           holdNanoUsd: bound.worstCaseNanoUsd,
           release: () => holds.release(hold),
         };

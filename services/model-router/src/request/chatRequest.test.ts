@@ -424,7 +424,7 @@ describe('a schema on a model', () => {
     ],
     ['nobody asked for is none', { response_format: { type: 'json_object' } }, [], undefined],
   ])('%s', (_case, fields, supportedFeatures, fallback) => {
-    expect(aChatRequest(fields).fallbackOn(aPricedModel({ supportedFeatures }))).toBe(fallback);
+    expect(aChatRequest(fields).formFor(aPricedModel({ supportedFeatures })).fallback).toBe(fallback);
   });
 });
 

@@ -9,7 +9,13 @@ import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader'
 import { isInline, toTypedDataUrl } from '@turnpike/request-reading/images/decodeInlineImage';
 import type { ImageFault } from '../api/inferenceFault.ts';
 import { generatesText, nameModelsThat, type PricedModel, toWrongOperation } from '../catalog/catalog.ts';
-import type { InferenceRequest, Operation, RequestImages } from './inferenceRequest.ts';
+import {
+  AS_WRITTEN,
+  type InferenceRequest,
+  type Operation,
+  type RequestForm,
+  type RequestImages,
+} from './inferenceRequest.ts';
 import { leastTopP, readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 
 const MIB = 1_048_576;
@@ -105,9 +111,8 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
           `${model.id} takes json_object, and no strict json_schema${nameModelsThat(served, hasSchemas)}`,
         );
     },
-    replacedMembers: (model) =>
-      fallsBackToJsonObject(format, model) ? new Map([['response_format', { type: 'json_object' }]]) : NOTHING_REPLACED,
-    fallbackOn: (model) => (fallsBackToJsonObject(format, model) ? 'json_object_fallback' : undefined),
+    formFor: ({ supportedFeatures }) =>
+      format?.type === 'json_schema' && !supportedFeatures.includes('json_schema') ? ANY_JSON_OBJECT : AS_WRITTEN,
     // All that the chat template sees, or the count would be another prompt's.
     tokenizeQuestions: () => [
       {
@@ -119,7 +124,11 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
   };
 }
 
-const NOTHING_REPLACED: ReadonlyMap<string, unknown> = new Map();
+/** Takes the place of a schema that the model cannot keep to. */
+const ANY_JSON_OBJECT: RequestForm = {
+  replaced: new Map([['response_format', { type: 'json_object' }]]),
+  fallback: 'json_object_fallback',
+};
 
 /** Counts what lists there are before anything in them is looked at. */
 function refuseTooManyItems(messages: unknown): void {
@@ -160,10 +169,6 @@ function toEngineFormat(format: Format | undefined): EngineFormat | undefined {
   const { schema } = format;
   return { type: 'json_schema', json_schema: { name: 'response', description: undefined, schema, strict: undefined } };
 }
-
-/** Whether a schema was asked for that the model cannot keep to: then any JSON object will do. */
-const fallsBackToJsonObject = (format: EngineFormat | undefined, model: PricedModel): boolean =>
-  format?.type === 'json_schema' && !model.supportedFeatures.includes('json_schema');
 
 type Part = Exclude<NonNullable<Message['content']>, string>[number];
 type EngineMessage = Omit<Message, 'content'> & { content?: string | object[] | null | undefined };

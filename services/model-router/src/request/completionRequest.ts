@@ -4,7 +4,7 @@ import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { generatesText, toWrongOperation } from '../catalog/catalog.ts';
-import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
+import { AS_WRITTEN, type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
 import { leastTopP, readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 
 /**
@@ -57,8 +57,7 @@ export function parseCompletionRequest(body: JsonBody): InferenceRequest {
     checkModel(model) {
       if (!generatesText(model)) throw invalidRequest('model', toWrongOperation(model, 'completions'));
     },
-    replacedMembers: () => new Map(),
-    fallbackOn: () => undefined,
+    formFor: () => AS_WRITTEN,
     tokenizeQuestions: () => texts.map((prompt) => ({ prompt })),
   };
 }

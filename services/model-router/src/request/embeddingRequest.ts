@@ -5,7 +5,7 @@ import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import type { PricedModel } from '../catalog/catalog.ts';
 import { toWrongOperation } from '../catalog/catalog.ts';
-import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
+import { AS_WRITTEN, type InferenceRequest, NO_IMAGES, type Operation, type RequestForm } from './inferenceRequest.ts';
 import { readTemplateSwitch, refuseEngineControlKeys } from './requestFields.ts';
 
 const LIMIT_BYTES = 8 * 1_048_576;
@@ -55,15 +55,13 @@ export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
           `dimensions must be ${own}, the length of the vectors of ${model.id}, or left out`,
         );
     },
-    replacedMembers: (model) => (findOnlyLength(model) === undefined ? NOTHING_REPLACED : LENGTH_LEFT_OUT),
-    fallbackOn: () => undefined,
+    formFor: (model) => (findOnlyLength(model) === undefined ? AS_WRITTEN : LENGTH_LEFT_OUT),
     tokenizeQuestions: () => inputs.map((prompt) => ({ prompt })),
   };
 }
 
-const NOTHING_REPLACED: ReadonlyMap<string, unknown> = new Map();
 /** Engines refuse even the only length that such a model has. */
-const LENGTH_LEFT_OUT: ReadonlyMap<string, unknown> = new Map([['dimensions', undefined]]);
+const LENGTH_LEFT_OUT: RequestForm = { replaced: new Map([['dimensions', undefined]]) };
 
 /** The length of a model's vectors where the model has no other; undefined where engines decide. */
 const findOnlyLength = ({ embeddingDimensions, supportedParameters }: PricedModel): number | undefined =>

@@ -60,6 +60,17 @@ export interface ResponsesEcho {
   namespaced: ReadonlyMap<string, { namespace: string; name: string }>;
 }
 
+/** The form of a request for one model. */
+export interface RequestForm {
+  /** The written members that the model gets in another form; undefined for one that is left out. */
+  readonly replaced: ReadonlyMap<string, unknown>;
+  /** The fallback instead of what the client asked for, as trace and log name it. */
+  readonly fallback?: 'json_object_fallback';
+}
+
+/** The form of a request that a model gets as it is written. */
+export const AS_WRITTEN: RequestForm = { replaced: new Map() };
+
 /** A checked request, whichever operation it is of: what the router decides by, and what it writes for the engine. */
 export interface InferenceRequest {
   readonly operation: Operation;
@@ -84,13 +95,8 @@ export interface InferenceRequest {
   written: Readonly<Record<string, unknown>>;
   /** Throws `invalid_request` for what this model cannot serve. `served` gives the models that a refusal may name. */
   checkModel(model: PricedModel, served: () => readonly PricedModel[]): void;
-  /** The written members that this model gets in another form. */
-  replacedMembers(model: PricedModel): ReadonlyMap<string, unknown>;
-  /**
-   * The fallback that this model gets instead of what the client asked for, as trace and log name it; undefined where
-   * there is none.
-   */
-  fallbackOn(model: PricedModel): 'json_object_fallback' | undefined;
+  /** Returns how this model gets the request, where that is not as it is written. */
+  formFor(model: PricedModel): RequestForm;
   /**
    * Questions for a tokenizer that count the prompt, one or several. Images that have not been fetched are left out, or an
    * engine would fetch them: each is to be counted at the model's most.

@@ -37,9 +37,10 @@ const WHOLE_NUMBER = /^-?\d+$/;
  * too large looks like the last that is not.
  */
 export function refuseSeedBeyond64Bits({ members, bytes }: Pick<JsonBody, 'members' | 'bytes'>): void {
-  const seed = members.findLast(({ key }) => key === 'seed');
-  if (!seed) return;
-  const digits = bytes.toString('utf8', seed.valueStart, seed.end).trim();
-  if (WHOLE_NUMBER.test(digits) && BigInt.asIntN(64, BigInt(digits)) !== BigInt(digits))
-    throw invalidRequest('seed', `seed ${SEED_TOO_LARGE}`);
+  for (const { key, valueStart, end } of members) {
+    if (key !== 'seed') continue;
+    const digits = bytes.toString('utf8', valueStart, end).trim();
+    if (WHOLE_NUMBER.test(digits) && BigInt.asIntN(64, BigInt(digits)) !== BigInt(digits))
+      throw invalidRequest('seed', `seed ${SEED_TOO_LARGE}`);
+  }
 }

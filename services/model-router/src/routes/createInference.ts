@@ -18,7 +18,7 @@ import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
 import { type Catalog, getModel, type PricedModel } from '../catalog/catalog.ts';
-import { type AdmittedCall, toUnknownEventJson } from '../money/call/openCalls.ts';
+import { type AdmittedCall, OpenCall, toUnknownEventJson } from '../money/call/openCalls.ts';
 import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { Money } from '../money/openMoney.ts';
@@ -86,14 +86,14 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       unknownEventJson: (known) => toUnknownEventJson(toCall(known)),
     });
     const callLog = (): Logger => toRequestLog(log, res);
-    const fallback = request.fallbackOn(model);
+    const { fallback } = request.formFor(model);
     if (fallback) {
       res.setHeader(RESPONSE_FORMAT_HEADER, 'json_object');
       span.setAttributes({ 'turnpike.response_format': fallback });
       callLog().info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
-    const open = money.openCalls.open(toCall(bound), hold);
+    const open = new OpenCall(toCall(bound), money.openCalls, hold);
     noteCall(res, { call: open });
     const call: Call = {
       ...ids,

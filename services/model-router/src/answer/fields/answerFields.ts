@@ -121,23 +121,20 @@ const MAX_COUNT = 2 ** 31 - 1;
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT;
 
-/** A count that an engine may leave out, which is 0 then. Undefined where it is none. */
-function countOf(value: unknown): number | undefined {
-  if (value === undefined || value === null) return 0;
-  return isCount(value) ? value : undefined;
-}
-
-/** The same of a count among others that may be left out together. */
-function countIn(details: unknown, key: string): number | undefined {
-  if (details === undefined || details === null) return 0;
-  return isObject(details) ? countOf(details[key]) : undefined;
+/** A count that an engine may leave out, alone or together with others, which is 0 then. Undefined where it is none. */
+function countIn(counts: unknown, key: string): number | undefined {
+  if (counts === undefined || counts === null) return 0;
+  if (!isObject(counts)) return undefined;
+  const count = counts[key];
+  if (count === undefined || count === null) return 0;
+  return isCount(count) ? count : undefined;
 }
 
 /** Reads an engine's `usage`. Undefined where it is absent or no count at all (negative, fractional, beyond 2^31): never guessed. */
 export function readEngineUsage(usage: unknown): ShownUsage | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens: promptTokens } = usage;
-  const completionTokens = countOf(usage.completion_tokens);
+  const completionTokens = countIn(usage, 'completion_tokens');
   const cachedTokens = countIn(usage.prompt_tokens_details, 'cached_tokens');
   if (!isCount(promptTokens) || completionTokens === undefined || cachedTokens === undefined) return undefined;
   // Nothing is charged by it, so a wrong one is no reason to refuse the count it stands in.

@@ -145,9 +145,10 @@ export function toEngineBody(
     }),
   };
   const { bytes, members, value } = request.body;
-  const replaced = request.replacedMembers(model);
-  const hasLiterals = request.body.literals.length > 0 || request.images.urls.length > 0;
-  const literals = hasLiterals ? toLiteralTree([...clientLiterals(request), ...fetchedImages(request)]) : undefined;
+  const { replaced } = request.formFor(model);
+  const placed = request.body.literals.length > 0 ? [...clientLiterals(request)] : [];
+  if (request.images.urls.length > 0) placed.push(...fetchedImages(request));
+  const literals = placed.length > 0 ? toLiteralTree(placed) : undefined;
   const pieces: Buffer[] = [];
   // Most bodies are short, and quickest written as one text.
   let text = JSON.stringify(owned).slice(0, -1);

@@ -16,7 +16,7 @@ import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
 import { until } from '@turnpike/test-support/until';
 import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
-import { type Ending, OpenCalls } from './openCalls.ts';
+import { type AdmittedCall, type Ending, OpenCall, OpenCalls } from './openCalls.ts';
 
 const log = aSilentLogger();
 const completed: Ending = {
@@ -64,7 +64,10 @@ afterEach(async () => {
 
 const openSpool = () => Spool.open({ dir, maxBytes: 1_000_000, log, idOf: (json) => parseUsageRecorded(json).callId });
 
-type Book = Pick<OpenCalls, 'open' | 'size' | 'allEnded'> & { close(): Promise<void> };
+interface Book extends Pick<OpenCalls, 'size' | 'allEnded'> {
+  open(call: AdmittedCall, hold: Pick<Hold, 'admittedAtMs'>): OpenCall;
+  close(): Promise<void>;
+}
 
 /** Calls whose holds are put back with those of `pending`, as the gate has them. */
 function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): Book {
@@ -75,7 +78,7 @@ function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetr
   return {
     open(call, hold) {
       pending.add(hold as Hold);
-      return calls.open(call, hold);
+      return new OpenCall(call, calls, hold);
     },
     get size() {
       return calls.size;

@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import { CallBook, type EndCall } from '@turnpike/holds/call/callBook';
+import { type BookedCall, CallBook, type EndCall } from '@turnpike/holds/call/callBook';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Holds } from '@turnpike/holds/holds';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -62,49 +62,34 @@ export interface OpenCallsOptions {
 }
 
 /** The calls of text under way in this router. */
-export class OpenCalls {
-  readonly #book: CallBook;
-
+export class OpenCalls extends CallBook {
   constructor(options: OpenCallsOptions) {
-    this.#book = new CallBook({ ...options, noneDueReason: LEFT_BEFORE_FIRST_EVENT.reason });
-  }
-
-  get size(): number {
-    return this.#book.size;
-  }
-
-  open(call: AdmittedCall, hold: Pick<Hold, 'admittedAtMs'>): OpenCall {
-    return new OpenCall(call, this.#book, hold);
-  }
-
-  /** Resolves once no call is under way, and the ends of all are safe. */
-  allEnded(): Promise<void> {
-    return this.#book.allEnded();
+    super({ ...options, noneDueReason: LEFT_BEFORE_FIRST_EVENT.reason });
   }
 }
 
-/** An admitted call of text. */
-export class OpenCall {
+/** An admitted call of text: opened in the book, until it is ended. */
+export class OpenCall implements BookedCall<EndOfCall> {
   readonly callId: string;
+  readonly span: CallSpan;
+  readonly maxTokens: number;
+  /** The completion event; undefined while the call is open. Changed here alone. */
+  ended: UsageRecorded | undefined;
   readonly #call: AdmittedCall;
-  #ended: UsageRecorded | undefined;
-  readonly #end: EndCall<{ ending: Ending; target: string }>;
+  readonly #end: EndCall<EndOfCall>;
 
-  constructor(call: AdmittedCall, book: CallBook, hold: Pick<Hold, 'admittedAtMs'>) {
+  constructor(call: AdmittedCall, book: OpenCalls, hold: Pick<Hold, 'admittedAtMs'>) {
     this.callId = call.callId;
+    this.span = call.span;
+    this.maxTokens = call.maxTokens;
     this.#call = call;
-    const { span, maxTokens } = call;
-    this.#end = book.open(
-      {
-        span,
-        maxTokens,
-        toEvent: (ended, instants) => {
-          this.#ended = toEvent(call, { ...ended, ...instants });
-          return this.#ended;
-        },
-      },
-      hold,
-    );
+    this.#end = book.open(this, hold);
+  }
+
+  /** For the book. */
+  toEvent(end: EndOfCall, instants: { admittedAtMs: number; endedAtMs: number }): UsageRecorded {
+    this.ended = toEvent(this.#call, { ...end, ...instants });
+    return this.ended;
   }
 
   /**
@@ -115,33 +100,31 @@ export class OpenCall {
     return this.#end({ ending, target });
   }
 
-  /** The completion event; undefined while the call is open. */
-  get ended(): UsageRecorded | undefined {
-    return this.#ended;
-  }
-
   /** The charge of this call if it ends as a success with this usage. */
   chargeOf(usage: EngineUsage): NanoUsd {
     return chargeOf(this.#call, usage).chargeNanoUsd;
   }
 }
 
-const NO_USAGE: EngineUsage = { promptTokens: 0, completionTokens: 0, cachedPromptTokens: 0 };
+interface EndOfCall {
+  ending: Ending;
+  target: string;
+}
+
+const NOT_CHARGED: Charge = {
+  usage: { promptTokens: 0, completionTokens: 0, cachedPromptTokens: 0 },
+  images: 0,
+  formulaNanoUsd: 0n,
+  chargeNanoUsd: 0n,
+};
 
 /** The completion event of a call; a formula above the hold is charged as the hold. */
 function toEvent(
   call: AdmittedCall,
-  {
-    ending,
-    target,
-    admittedAtMs,
-    endedAtMs,
-  }: { ending: Ending; target: string; admittedAtMs: number; endedAtMs: number },
+  { ending, target, admittedAtMs, endedAtMs }: EndOfCall & { admittedAtMs: number; endedAtMs: number },
 ): UsageRecorded {
-  const usage = ending.status === 'success' ? billedUsage(ending.usage, call.model) : NO_USAGE;
-  const images = ending.status === 'success' ? call.images : 0;
-  const { formulaNanoUsd, chargeNanoUsd } =
-    ending.status === 'success' ? chargeOf(call, ending.usage) : { formulaNanoUsd: 0n, chargeNanoUsd: 0n };
+  const { usage, images, formulaNanoUsd, chargeNanoUsd } =
+    ending.status === 'success' ? chargeOf(call, ending.usage) : NOT_CHARGED;
   return {
     version: 1,
     callId: call.callId,
@@ -171,20 +154,24 @@ function toEvent(
   };
 }
 
-/** The charge of a call with this usage: by the formula, and at most what is held. */
-function chargeOf(
-  { model, images, holdNanoUsd }: AdmittedCall,
-  usage: EngineUsage,
-): { formulaNanoUsd: NanoUsd; chargeNanoUsd: NanoUsd } {
-  const formulaNanoUsd = computeCharge({ ...billedUsage(usage, model), images }, model.prices);
-  return { formulaNanoUsd, chargeNanoUsd: formulaNanoUsd < holdNanoUsd ? formulaNanoUsd : holdNanoUsd };
+interface Charge {
+  /** The usage that is charged. */
+  usage: EngineUsage;
+  images: number;
+  formulaNanoUsd: NanoUsd;
+  chargeNanoUsd: NanoUsd;
 }
 
 /**
- * The usage that is charged and shown. On a model that is not cache-capable no prompt token counts as read from a cache.
+ * The charge of a call with this usage: by the formula, and at most what is held. On a model that is not cache-capable no prompt
+ * token counts as read from a cache.
  */
-const billedUsage = (usage: EngineUsage, { isCacheCapable }: PricedModel): EngineUsage =>
-  isCacheCapable ? usage : { ...usage, cachedPromptTokens: 0 };
+function chargeOf({ model, images, holdNanoUsd }: AdmittedCall, counted: EngineUsage): Charge {
+  const usage = model.isCacheCapable ? counted : { ...counted, cachedPromptTokens: 0 };
+  const formulaNanoUsd = computeCharge({ ...usage, images }, model.prices);
+  const chargeNanoUsd = formulaNanoUsd < holdNanoUsd ? formulaNanoUsd : holdNanoUsd;
+  return { usage, images, formulaNanoUsd, chargeNanoUsd };
+}
 
 /** The event a sweeper emits for a call whose router is gone; it puts in the instants. */
 export function toUnknownEventJson(call: AdmittedCall): string {

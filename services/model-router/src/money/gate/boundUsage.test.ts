@@ -5,7 +5,7 @@ import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
-import { affordableOutputTokens, boundPromptTokens, boundUsage, needsExactPrompt } from './boundUsage.ts';
+import { affordableOutputTokens, boundUsage, fitOutput } from './boundUsage.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
@@ -31,7 +31,7 @@ describe('the prompt bound', () => {
           // Templates print tools as JSON, the generous ones indented.
           const tools = description === null ? 0 : Buffer.byteLength(JSON.stringify([tool], null, 4));
           const tokens = shown + tools + messages.length * perMessage + perRequest;
-          expect(boundPromptTokens(request, model)).toBeGreaterThanOrEqual(tokens);
+          expect(boundUsage(request, model).promptTokens).toBeGreaterThanOrEqual(tokens);
         },
       ),
       { numRuns: 300 },
@@ -45,14 +45,14 @@ describe('the prompt bound', () => {
     };
     const request = aChatRequest({ messages: [{ role: 'user', content: [image] }] });
     const model = aPricedModel({ inputModalities: ['text', 'image'], maxTokensPerImage: 1_000 });
-    expect(boundPromptTokens(request, model)).toBeGreaterThanOrEqual(1_000);
-    expect(boundPromptTokens(request, model)).toBeLessThan(1_500);
+    expect(boundUsage(request, model).promptTokens).toBeGreaterThanOrEqual(1_000);
+    expect(boundUsage(request, model).promptTokens).toBeLessThan(1_500);
   });
 
   it('counts a text that poses as an image by its bytes', () => {
     const content = `data:image/png;base64,${'A'.repeat(5_000)}`;
     const request = aChatRequest({ messages: [{ role: 'user', content }] });
-    expect(boundPromptTokens(request, aPricedModel())).toBeGreaterThanOrEqual(content.length);
+    expect(boundUsage(request, aPricedModel()).promptTokens).toBeGreaterThanOrEqual(content.length);
   });
 });
 
@@ -90,9 +90,17 @@ it.each<[string, object, boolean]>([
     { messages: [{ role: 'user', content: 'x'.repeat(9_000) }], max_tokens: 10 },
     false,
   ],
-])('asks the engine to count only when nothing else could tell: %s', (_case, fields, isNeeded) => {
+])('asks the engine to count only when nothing else could tell: %s', async (_case, fields, isNeeded) => {
   const model = aPricedModel({ contextLength: 10_000, maxOutputLength: 4_000 });
-  expect(needsExactPrompt(aChatRequest(fields), model)).toBe(isNeeded);
+  const request = aChatRequest(fields);
+  let isAsked = false;
+  const count = async () => {
+    isAsked = true;
+    return undefined;
+  };
+  const owner = { workspaceId: 'ws_1', keyId: 'key_1' };
+  await fitOutput(count, { request, model, owner, bound: boundUsage(request, model) });
+  expect(isAsked).toBe(isNeeded);
 });
 
 it('estimates the prompt as a quarter of its bytes, or as counted', () => {

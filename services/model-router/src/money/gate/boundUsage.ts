@@ -22,61 +22,39 @@ export interface UsageBound {
   worstCaseNanoUsd: NanoUsd;
 }
 
-/** Bytes of the members that become prompt. JSON never takes fewer bytes than the UTF-8 text it stands for. */
-function promptBytesOf({ body, prompt }: InferenceRequest): { text: number; template: number } {
-  let text = -prompt.imageBytes;
-  let template = 0;
-  for (const { key, valueStart, end } of body.members) {
-    if (prompt.textMembers.includes(key)) text += end - valueStart;
-    if (prompt.templateMembers.includes(key)) template += end - valueStart;
-  }
-  return { text, template };
-}
-
-/** Prompt tokens without a tokenizer: a byte-level one never makes more tokens than bytes, plus template and images. */
-export function boundPromptTokens(request: InferenceRequest, model: PricedModel): number {
-  const { text, template } = promptBytesOf(request);
-  return (
-    text +
-    template * TEMPLATE_BYTES_FACTOR +
-    request.prompt.parts * model.templateTokensPerMessage +
-    model.templateTokensPerRequest +
-    request.prompt.images * model.maxTokensPerImage
-  );
-}
-
-/**
- * Whether the engine has to count the prompt of a call that is let in: the client named no output length, and beside the byte
- * bound of the prompt the model's longest output may not fit the window. A guess would have the engine refuse a call that fits,
- * or cut its answer.
- */
-export function needsExactPrompt(request: InferenceRequest, model: PricedModel): boolean {
-  return mayShorten(request) && boundPromptTokens(request, model) + longestOutput(request, model) > model.contextLength;
-}
-
 /** Whether the output may be shorter than what is asked for, so that it fits beside the prompt. */
 const mayShorten = ({ requestedOutputTokens, isOutputFitted }: InferenceRequest): boolean =>
   requestedOutputTokens === undefined || isOutputFitted === true;
 
-function longestOutput(request: InferenceRequest, model: PricedModel): number {
-  const { maxWholeOutputTokens = model.maxOutputLength } = request.operation;
-  const cap = request.isStream ? model.maxOutputLength : Math.min(model.maxOutputLength, maxWholeOutputTokens);
-  return Math.min(request.requestedOutputTokens ?? cap, cap, model.contextLength);
-}
-
 /** The bounds of a call and what it costs at most; `exactPromptTokens` is the engine's own count where there is one. */
 export function boundUsage(request: InferenceRequest, model: PricedModel, exactPromptTokens?: number): UsageBound {
-  const promptTokens = exactPromptTokens ?? boundPromptTokens(request, model);
-  const longest = longestOutput(request, model);
+  const { body, prompt, operation, isStream, requestedOutputTokens } = request;
+  // JSON never takes fewer bytes than the UTF-8 text it stands for, and a byte-level tokenizer never makes more tokens than bytes.
+  let textBytes = -prompt.imageBytes;
+  let templateBytes = 0;
+  for (const { key, valueStart, end } of body.members) {
+    if (prompt.textMembers.includes(key)) textBytes += end - valueStart;
+    if (prompt.templateMembers.includes(key)) templateBytes += end - valueStart;
+  }
+  const mostPromptTokens =
+    textBytes +
+    templateBytes * TEMPLATE_BYTES_FACTOR +
+    prompt.parts * model.templateTokensPerMessage +
+    model.templateTokensPerRequest +
+    prompt.images * model.maxTokensPerImage;
+  const promptTokens = exactPromptTokens ?? mostPromptTokens;
+
+  const { maxWholeOutputTokens = model.maxOutputLength } = operation;
+  const cap = isStream ? model.maxOutputLength : Math.min(model.maxOutputLength, maxWholeOutputTokens);
+  const longest = Math.min(requestedOutputTokens ?? cap, cap, model.contextLength);
   // With an exact count the default output is what is left of the window; a prompt that fills it is the engine's to refuse.
   const isOpenEnded = exactPromptTokens !== undefined && mayShorten(request);
   const outputTokens = isOpenEnded ? Math.max(1, Math.min(longest, model.contextLength - promptTokens)) : longest;
-  const { text, template } = promptBytesOf(request);
   return {
     isCounted: exactPromptTokens !== undefined,
     promptTokens,
     outputTokens,
-    estimatedPromptTokens: exactPromptTokens ?? Math.ceil((text + template) / BYTES_PER_ESTIMATED_TOKEN),
+    estimatedPromptTokens: exactPromptTokens ?? Math.ceil((textBytes + templateBytes) / BYTES_PER_ESTIMATED_TOKEN),
     worstCaseNanoUsd: costOf(promptTokens, outputTokens, { request, model }),
   };
 }
@@ -114,8 +92,9 @@ export function affordableOutputTokens(
 }
 
 /**
- * The bound of an admitted call with as much output as fits the window beside its prompt, which an engine counts where the bytes
- * cannot tell. What is held stays as it was taken: it is above what the call can cost within the window, however long its prompt
+ * The bound of an admitted call with as much output as fits the window beside its prompt. An engine counts the prompt where the client
+ * named no output length, and beside the byte bound of the prompt the model's longest output may not fit the window: a guess would
+ * have the engine refuse a call that fits, or cut its answer. What is held stays as it was taken: it is above what the call can cost within the window, however long its prompt
  * is. Where nobody counts in time, or the key has its part of counts under way, the bytes decide.
  */
 export async function fitOutput(
@@ -127,7 +106,8 @@ export async function fitOutput(
     bound,
   }: { request: InferenceRequest; model: PricedModel; owner: SlotOwner; bound: UsageBound },
 ): Promise<UsageBound> {
-  if (bound.isCounted || !needsExactPrompt(request, model)) return bound;
+  const fits = bound.promptTokens + bound.outputTokens <= model.contextLength;
+  if (bound.isCounted || fits || !mayShorten(request)) return bound;
   try {
     const exact = await countPromptTokens(request, model, owner);
     if (exact === undefined) return bound;
