@@ -287,19 +287,25 @@ class World {
     expect(Number(key.spent + key.held + key.ended)).toBeGreaterThanOrEqual(Number(this.committed));
   }
 
-  /** Runs the routers' loops until nothing is left to do. */
-  async comeToRest(): Promise<void> {
+  async #putAllBack(): Promise<void> {
     for (const router of this.routers) {
       if (router.session !== undefined) continue;
       this.list(router);
       await this.putBack(this.listings.at(-1) as Listing);
     }
+  }
+
+  /** Runs the routers' loops until nothing is left to do. */
+  async comeToRest(): Promise<void> {
+    await this.#putAllBack();
     for (const call of this.calls) {
       this.end(call);
       await this.settle(call);
       this.record(call);
       await this.sweep(call);
     }
+    // A settlement that found no call has ended the session of its router.
+    await this.#putAllBack();
     for (const router of this.routers) {
       await this.ask(router);
       while (await this.absorb(this.answers.at(-1) as Answer));
