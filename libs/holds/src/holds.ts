@@ -13,7 +13,6 @@ import type { LedgerReports } from './follow/reportToLedger.ts';
 import type { Admission, AdmitRequest } from './gate/admit.ts';
 import type { ExtendRequest, Extension } from './gate/extend.ts';
 import { type CallAddress, LAYOUT } from './redis/redisKeys.ts';
-import type { SessionState } from './redis/sessionState.ts';
 import type { OpenShards, Shard } from './redis/shards.ts';
 import { ShardHolds } from './shardHolds.ts';
 import type { Spool } from './spool/spool.ts';
@@ -59,16 +58,12 @@ export class Holds {
       const putBack: ShardHolds['putBackAll'] = (session) => holds.putBackAll(session);
       return followRedis({ shard, owner, leaseMs, layout: LAYOUT, reports, putBack, log });
     });
-    this.#recorder = createRecorder({ eventLog, absorber, pending, spool, sessionStateOf: this.sessionStateOf, log });
+    this.#recorder = createRecorder({ eventLog, absorber, pending, spool, shards, log });
     for (const ended of left.calls) this.#recorder.add(ended);
     for (const { id, json } of left.unreadable) this.#recorder.addUnreadable(id, json);
     this.#sweeping = shards.attend((shard) => sweepCalls({ shard, absorber, eventLog, metrics, log, leaseMs }));
     this.#settler = new Settler({ shardOf: this.#shardOf, spool, recorder: this.#recorder, pending, log });
   }
-
-  /** Returns this owner's state at the shard of a workspace; undefined while no server has the shard. */
-  readonly sessionStateOf = (workspaceId: string): SessionState | undefined =>
-    this.#parts.shards.of(workspaceId)?.sessionState;
 
   /** Takes the hold, or says which limit it does not fit into. What is taken is put back with all others until the call is settled. */
   async admit(request: AdmitRequest): Promise<Admission> {

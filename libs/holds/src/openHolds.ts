@@ -10,7 +10,6 @@ import { createLedgerReports, type HoldingService } from './follow/reportToLedge
 import { Holds } from './holds.ts';
 import { assertDurableRedis, type Durability } from './redis/assertDurableRedis.ts';
 import { createOpenness, type Openness } from './redis/openness.ts';
-import type { SessionStateOf } from './redis/sessionState.ts';
 import { type OpenShards, openShards, type Shards } from './redis/shards.ts';
 import { openSpoolFolder } from './spool/openSpoolFolder.ts';
 import type { Spool } from './spool/spool.ts';
@@ -39,7 +38,6 @@ export interface HoldsSettings {
 export interface OpenedHolds extends Counting, Openness {
   holds: Omit<Holds, 'close'>;
   shards: Shards;
-  sessionStateOf: SessionStateOf<'isOpen'>;
   spool: Spool;
   /** The name that this process holds under. */
   owner: string;
@@ -73,7 +71,7 @@ export async function openHolds(
   const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
   const holds = new Holds({ ...parts, metrics, log });
   shutdown.defer('holds', () => holds.close(RECORD_GRACE_MS), { timeoutMs: RECORD_GRACE_MS + CLOSE_MS });
-  return { ...counting, ...createOpenness(shards), holds, shards, sessionStateOf: holds.sessionStateOf, spool, owner };
+  return { ...counting, ...createOpenness(shards), holds, shards, spool, owner };
 }
 
 /** Kafka's client is loaded only where there is a broker: it is a good part of what a process loads. */

@@ -92,7 +92,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const admission = {
     holds,
     setBackGeneration: createSetBackGeneration(redis),
-    sessionStateOf: () => sessionState,
+    shards,
     absorber,
     authenticator,
     countPromptTokens: async () => undefined,

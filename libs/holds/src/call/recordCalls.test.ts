@@ -52,7 +52,7 @@ beforeEach(() => {
     },
     pending,
     spool: { release: (id) => void released.push(id), setAside: (id) => void setAside.push(id) },
-    sessionStateOf: () => sessionState,
+    shards: { of: () => ({ sessionState }) },
     log: aSilentLogger(),
   });
 });

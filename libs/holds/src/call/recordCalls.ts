@@ -4,7 +4,7 @@ import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { backoffMs, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Absorber, Question } from '../balances/absorb.ts';
-import type { SessionStateOf } from '../redis/sessionState.ts';
+import type { StateByWorkspace } from '../redis/sessionState.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { EndedCall, PendingCalls } from './pendingCalls.ts';
 
@@ -41,7 +41,7 @@ export interface RecorderOptions {
   absorber: Pick<Absorber, 'absorbCalls'>;
   pending: PendingCalls;
   spool: Pick<Spool, 'release' | 'setAside'>;
-  sessionStateOf: SessionStateOf<'session'>;
+  shards: StateByWorkspace<'session'>;
   log: Logger;
 }
 
@@ -53,7 +53,7 @@ export type Recorder = ReturnType<typeof createRecorder>;
  * change nothing. An event that the ledger keeps as a dead letter is set aside, and is sent again only if that letter
  * is lost.
  */
-export function createRecorder({ eventLog, absorber, pending, spool, sessionStateOf, log }: RecorderOptions) {
+export function createRecorder({ eventLog, absorber, pending, spool, shards, log }: RecorderOptions) {
   const calls = new Map<string, Progress>();
   let unsent: Progress[] = [];
   /** Events of the spool that no program can read: their reader keeps them as dead letters. */
@@ -122,7 +122,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, sessionStat
         break;
       }
       const { workspaceId } = progress.ended.event;
-      if (!sessionStateOf(workspaceId)?.session) continue;
+      if (!shards.of(workspaceId)?.sessionState.session) continue;
       if (progress.sendAt <= now) sendAgain(progress);
       questions += 1;
       const due = byWorkspace.get(workspaceId);

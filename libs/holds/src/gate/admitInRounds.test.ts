@@ -97,7 +97,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       return setBack;
     },
     authenticator: { forget: () => void asked.push('forget') },
-    sessionStateOf: () => ({ isOpen }),
+    shards: { of: () => ({ sessionState: { isOpen } }) },
     metrics: {
       ...noMetrics,
       admitted() {

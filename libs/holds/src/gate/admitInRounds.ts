@@ -6,7 +6,7 @@ import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Absorber } from '../balances/absorb.ts';
 import type { Hold } from '../call/pendingCalls.ts';
-import type { SessionStateOf } from '../redis/sessionState.ts';
+import type { StateByWorkspace } from '../redis/sessionState.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 import type { createFindShortage, Shortage } from './findShortage.ts';
 import type { GateFault, Shortfall } from './gateFault.ts';
@@ -18,7 +18,7 @@ export interface GateDependencies {
   /** The cache of key records. */
   authenticator: { forget(keyId: string): void };
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
-  sessionStateOf: SessionStateOf<'isOpen'>;
+  shards: StateByWorkspace<'isOpen'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
   log: Logger;
 }
@@ -60,9 +60,9 @@ const MAX_ROUNDS = 4;
  * `GateFault`. A refused call has consumed nothing.
  */
 export async function admitInRounds(dependencies: GateDependencies, call: CallToAdmit): Promise<GateDecision> {
-  const { holds, absorber, authenticator, sessionStateOf, metrics } = dependencies;
+  const { holds, absorber, authenticator, shards, metrics } = dependencies;
   let { key, wanted } = call;
-  if (!sessionStateOf(key.workspace.workspaceId)?.isOpen) throw refuse({ kind: 'admission_unavailable' });
+  if (!shards.of(key.workspace.workspaceId)?.sessionState.isOpen) throw refuse({ kind: 'admission_unavailable' });
   /** The generation in force before auth was asked last. */
   let seen: number | undefined;
 

@@ -76,7 +76,7 @@ export class SessionState {
   }
 }
 
-/** State of this owner at the Redis of a workspace's shard. Undefined while no server has the shard. */
-export type SessionStateOf<Part extends keyof SessionState> = (
-  workspaceId: string,
-) => Pick<SessionState, Part> | undefined;
+/** Finds this owner's state at the Redis of a workspace's shard. Undefined while no server has the shard. */
+export interface StateByWorkspace<Part extends keyof SessionState> {
+  of(workspaceId: string): { readonly sessionState: Pick<SessionState, Part> } | undefined;
+}

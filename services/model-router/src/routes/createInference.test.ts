@@ -102,7 +102,7 @@ function serveChat(
         authenticator: { forget: () => {} },
         countPromptTokens: async () => undefined,
         refusedCounts: noAllowance,
-        sessionStateOf: () => opened.sessionState,
+        shards: { of: () => opened },
         metrics: noMetrics,
         log,
       },

@@ -105,7 +105,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
         return () => void asked.push('give count back');
       },
     },
-    sessionStateOf: () => ({ isOpen: true }),
+    shards: { of: () => ({ sessionState: { isOpen: true } }) },
     metrics: noMetrics,
     log: aSilentLogger(),
   };
