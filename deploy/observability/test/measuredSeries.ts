@@ -1,5 +1,5 @@
 import { followFeed } from '@turnpike/feed/followFeed';
-import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import { createRequestMetrics } from '@turnpike/http-service/observeRequests';
 import { observeWarnings } from '@turnpike/http-service/serviceApps';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { createExchangeCounter } from '@turnpike/request-throttle/shareThrottles';

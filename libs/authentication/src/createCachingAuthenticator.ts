@@ -145,21 +145,6 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     return asking;
   }
 
-  /** Returns the record of a key as far as it may be used now. Asks where there is none. */
-  function findVerdict(
-    keySha256: string,
-    beforeAsking: (() => void) | undefined,
-  ): KeyRecord | undefined | Promise<KeyRecord | undefined> {
-    const verdict = known.get(keySha256);
-    const now = nowMs();
-    if (verdict && now < verdict.freshUntilMs) {
-      if (now >= verdict.renewAtMs) renew(keySha256, verdict);
-      return verdict.key;
-    }
-    if (verdict && now < verdict.usableUntilMs && now < verdict.askAgainAtMs) return verdict.key;
-    return unknown.has(keySha256) ? undefined : askFirst(keySha256, beforeAsking);
-  }
-
   function forget(keyId: string): void {
     for (const keySha256 of hashesOfKeyId.get(keyId) ?? []) known.delete(keySha256);
   }
@@ -167,8 +152,20 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   return {
     async authenticate(authorization, beforeAsking) {
       const keySha256 = parseAuthorization(authorization);
-      const key = await findVerdict(keySha256, beforeAsking);
-      assertUsable(key, region);
+      const verdict = known.get(keySha256);
+      const now = nowMs();
+      let key: KeyRecord | undefined;
+      if (verdict && now < verdict.freshUntilMs) {
+        if (now >= verdict.renewAtMs) renew(keySha256, verdict);
+        key = verdict.key;
+      } else if (verdict && now < verdict.usableUntilMs && now < verdict.askAgainAtMs) {
+        key = verdict.key;
+      } else if (!unknown.has(keySha256)) {
+        key = await askFirst(keySha256, beforeAsking);
+      }
+      if (!key) throw refuse('invalid_api_key');
+      if (key.isBlocked) throw refuse('key_blocked');
+      if (key.workspace.region !== region) throw refuse('region_not_served');
       return key;
     },
     forget,
@@ -191,13 +188,6 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
 /** Time until a key expires by its database's clock, ms; by this process' clock if an older release of auth does not say. */
 const lifeOf = ({ expiresAt, expiresInMs }: KeyRecord): number =>
   expiresInMs ?? (expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - Date.now());
-
-/** Throws an `AuthFault` unless the key may be used in this region now: known, not blocked, of this region. */
-function assertUsable(key: KeyRecord | undefined, region: Region): asserts key is KeyRecord {
-  if (!key) throw refuse('invalid_api_key');
-  if (key.isBlocked) throw refuse('key_blocked');
-  if (key.workspace.region !== region) throw refuse('region_not_served');
-}
 
 const refuse = (kind: AuthFault['kind']): ApiError<AuthFault> => new ApiError({ kind });
 

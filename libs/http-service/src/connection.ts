@@ -259,7 +259,9 @@ export function serveInTurn(
     socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    const isRefused = !isServed(req);
+    // The parser takes other versions for one of these two. HTTP/1.0 has no chunks: a proxy before us may see another body.
+    const isRefused =
+      req.httpVersion !== '1.1' && (req.httpVersion !== '1.0' || req.headers['transfer-encoding'] !== undefined);
     // An offer to upgrade is not taken up; but the parser has let go of what came behind it.
     const isLast = isRefused || req.headers.upgrade !== undefined;
     connections.get(req.socket)?.add({ req, res, isRefused, isLast });
@@ -275,11 +277,6 @@ export function serveInTurn(
     else connection?.refuseRest();
   });
   server.on('connect', (_req, socket) => connections.get(socket as Socket)?.refuseTunnel());
-}
-
-/** The parser takes other versions for one of these two. HTTP/1.0 has no chunks: who stands before us may see another body. */
-function isServed({ httpVersion, headers }: IncomingMessage): boolean {
-  return httpVersion === '1.1' || (httpVersion === '1.0' && headers['transfer-encoding'] === undefined);
 }
 
 /** The open connections of a server that `listen` has started. */

@@ -12,12 +12,13 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
-import type { AccessLog } from './accessLog.ts';
 import { FaultLog } from './faultLog.ts';
 import { admit, type Guard, internalCallerOf, toGuardError } from './guard.ts';
 import { newUuidV7 } from './newUuidV7.ts';
+import type { AccessLog } from './observeRequests.ts';
 import {
   beginHandling,
+  createRequestMetrics,
   endHandling,
   enterRoute,
   noteFault,
@@ -25,7 +26,6 @@ import {
   routeOf,
   spanOf,
 } from './observeRequests.ts';
-import { createRequestMetrics } from './requestMetrics.ts';
 import { sendWireError } from './sendWireError.ts';
 
 export interface Route {
@@ -109,33 +109,33 @@ export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }
   };
   app.use(onError);
 
-  /** Passes a request through the guard of its route to the handler, as express does. */
-  async function pass(route: string, { guard, handler }: Route, [req, res]: [Request, Response]): Promise<void> {
+  return async (plainReq, plainRes) => {
+    const given = plainReq.headers[REQUEST_ID_HEADER];
+    // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
+    const requestId = typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : newUuidV7();
+    plainRes.setHeader(REQUEST_ID_HEADER, requestId);
+    observeRequest(plainRes, metrics, accessLog);
+    const [path = ''] = plainReq.url?.split('?', 1) ?? [];
+    const route = `${plainReq.method} ${path}`;
+    const exact = exactRoutes.get(route);
+    if (!exact) {
+      app(plainReq, plainRes);
+      return;
+    }
+    // From here on as express does it: the guard, the handler, and what either throws.
+    const [req, res] = toExpress(app, plainReq, plainRes);
     const next: NextFunction = (error?: unknown) => {
       if (error) onError(error, req, res, next);
     };
     try {
-      enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
-      beginHandling(res);
-      res.locals.principal = await guard(req);
-      await handler(req, res, next);
+      beginHandling(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
+      res.locals.principal = await exact.guard(req);
+      await exact.handler(req, res, next);
     } catch (error) {
       onError(error, req, res, next);
     } finally {
       endHandling(res);
     }
-  }
-
-  return (req, res) => {
-    const given = req.headers[REQUEST_ID_HEADER];
-    // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
-    res.setHeader(REQUEST_ID_HEADER, typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : newUuidV7());
-    observeRequest(res, metrics, accessLog);
-    const [path = ''] = req.url?.split('?', 1) ?? [];
-    const route = `${req.method} ${path}`;
-    const exact = exactRoutes.get(route);
-    if (exact) void pass(route, exact, toExpress(app, req, res));
-    else app(req, res);
   };
 }
 
@@ -150,7 +150,6 @@ function toExpress(app: Express, req: IncomingMessage, res: ServerResponse): [Re
   return [expressReq, expressRes];
 }
 
-/** A path whose encoding is broken is nobody's path. */
 /** Says whether express could not decode a parameter of the path. */
 export const isUndecodablePath = (error: unknown): boolean => error instanceof Error && error.name === 'URIError';
 

@@ -1,4 +1,5 @@
-import type { AddressInfo } from 'node:net';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -8,12 +9,11 @@ import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, startCollector } from '@turnpike/test-support/startCollector';
 import { until } from '@turnpike/test-support/until';
-import { AccessLog } from './accessLog.ts';
 import { createHttpApp, type Route } from './createHttpApp.ts';
 import { drain } from './drain.ts';
 import { openGuard } from './guard.ts';
 import { listen } from './listen.ts';
-import { noteCall, spanOf } from './observeRequests.ts';
+import { AccessLog, noteCall, spanOf } from './observeRequests.ts';
 import { createMetricsRoute } from './serviceApps.ts';
 
 const CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
@@ -258,11 +258,9 @@ describe('the access log', () => {
       const lines: object[] = [];
       let isRead = true;
       const accessLog = new AccessLog({ write: (line) => isRead && lines.push(line) > 0 }, { sampleRatio: 1 });
+      const res = new ServerResponse(new IncomingMessage(new Socket()));
       const refuse = (status: number) =>
-        accessLog.write(
-          { requestId: '', callId: undefined, keyId: undefined, route: '', status, fault: '', outcome: 'whole', ms: 1 },
-          {},
-        );
+        accessLog.write(res, { route: '', fault: '', facts: undefined }, { status, outcome: 'whole', ms: 1 });
       for (let count = 0; count < 1_200; count += 1) refuse(429);
       expect(lines).toHaveLength(1_000);
       jest.advanceTimersByTime(1_000);

@@ -2,10 +2,10 @@ import type { RequestListener } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { AccessLog } from './accessLog.ts';
 import { createHttpApp, type HttpAppOptions, type Route } from './createHttpApp.ts';
 import { openGuard } from './guard.ts';
 import { createHealthRoutes, type ReadinessChecks, type Warning } from './healthRoutes.ts';
+import type { AccessLog } from './observeRequests.ts';
 
 /** Routes, and how what their handlers throw is worded. */
 export type RouteTable = Pick<HttpAppOptions, 'routes' | 'toWireError'>;

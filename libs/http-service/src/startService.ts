@@ -10,10 +10,10 @@ import { createLogger, type Logger } from '@turnpike/logging/createLogger';
 import { observeBuild } from '@turnpike/telemetry/processMetrics';
 import { startTelemetry, type Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { z } from 'zod';
-import { AccessLog } from './accessLog.ts';
 import { drain, toDrainTimeoutMs } from './drain.ts';
 import { createInternalGuard, type Guard } from './guard.ts';
 import { listen } from './listen.ts';
+import { AccessLog } from './observeRequests.ts';
 import { createServiceApps, type ServiceRoutes } from './serviceApps.ts';
 
 /** The base of every service: there before it opens anything of its own. */

@@ -7,15 +7,12 @@ export function toChunk(parts: readonly Buffer[]): Buffer {
   for (const part of parts) bytes += part.length;
   const size = bytes.toString(16);
   const chunk = Buffer.allocUnsafe(size.length + bytes + 4);
-  let position = chunk.write(size, 'latin1');
-  position = endLine(chunk, position);
-  for (const part of parts) position += part.copy(chunk, position);
-  endLine(chunk, position);
+  let end = chunk.write(size, 'latin1');
+  chunk[end] = CR;
+  chunk[end + 1] = LF;
+  end += 2;
+  for (const part of parts) end += part.copy(chunk, end);
+  chunk[end] = CR;
+  chunk[end + 1] = LF;
   return chunk;
-}
-
-function endLine(chunk: Buffer, position: number): number {
-  chunk[position] = CR;
-  chunk[position + 1] = LF;
-  return position + 2;
 }

@@ -29,7 +29,20 @@ export class OrderedSet<Member> implements Iterable<Member> {
     else this.#first = place;
     this.#last = place;
     this.#size += 1;
-    return () => this.#remove(place);
+    return () => {
+      if (!place.isTaken) return;
+      place.isTaken = false;
+      this.#size -= 1;
+      const { before, after } = place;
+      if (before) before.after = after;
+      else this.#first = after;
+      if (after) after.before = before;
+      else this.#last = before;
+      // Clears the links of the removed member, which may be in the old generation and would keep its neighbours until V8
+      // collects the whole heap.
+      place.before = undefined;
+      place.after = undefined;
+    };
   }
 
   /** Those of the moment when it began: members may come and go meanwhile. */
@@ -37,20 +50,5 @@ export class OrderedSet<Member> implements Iterable<Member> {
     const members: Member[] = [];
     for (let place = this.#first; place; place = place.after) members.push(place.member);
     return members[Symbol.iterator]();
-  }
-
-  #remove(place: Entry<Member>): void {
-    if (!place.isTaken) return;
-    place.isTaken = false;
-    this.#size -= 1;
-    const { before, after } = place;
-    if (before) before.after = after;
-    else this.#first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    // Clears the links of the removed member, which may be in the old generation and would keep its neighbours until V8
-    // collects the whole heap.
-    place.before = undefined;
-    place.after = undefined;
   }
 }

@@ -18,10 +18,9 @@ export class BufferedLines {
   readonly #head: string;
   // To look at `process.stdout` opens it, and with that a pipe refuses what it has no room for. A logger does so too.
   readonly #fd = process.stdout.fd;
-  /** Batches that standard output had no room for yet. */
-  readonly #waiting: string[] = [];
-  #batch = '';
-  #batchBytes = 0;
+  /** Batches that are not written yet. Lines are added to the last one until it is full. */
+  readonly #batches: string[] = [];
+  #lastBytes = 0;
   /** Runs while lines wait. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -32,24 +31,24 @@ export class BufferedLines {
 
   /** Writes one line, and says whether there was room for it. A field that is undefined is left out. `facts` has one field at least. */
   write(facts: object): boolean {
-    if (this.#waiting.length >= MOST_WAITING) return false;
+    if (this.#batches.length > MOST_WAITING) return false;
     const line = `${this.#head}${new Date().toISOString()}",${JSON.stringify(facts).slice(1)}\n`;
     const bytes = Buffer.byteLength(line);
-    if (this.#batchBytes + bytes > PIPE_BYTES) {
-      this.#endBatch();
-      this.#writeWaiting();
+    const isFull = this.#lastBytes + bytes > PIPE_BYTES;
+    if (isFull) this.#writeAll();
+    const last = this.#batches.length - 1;
+    if (isFull || last < 0) {
+      this.#batches.push(line);
+      this.#lastBytes = bytes;
+    } else {
+      this.#batches[last] += line;
+      this.#lastBytes += bytes;
     }
-    this.#batch += line;
-    this.#batchBytes += bytes;
-    this.#writeSoon();
-    return true;
-  }
-
-  #writeSoon(): void {
     this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      if (!this.#writeAll()) this.#writeSoon();
+      if (this.#writeAll()) this.#timer = undefined;
+      else this.#timer?.refresh();
     }, BATCH_MS).unref();
+    return true;
   }
 
   /** Writes what waits. Gives up on a reader that does not read within two seconds. */
@@ -57,31 +56,18 @@ export class BufferedLines {
     for (let attempt = 0; attempt < LAST_ATTEMPTS && !this.#writeAll(); attempt += 1) await sleep(BATCH_MS);
   }
 
-  /** Writes what waits and the batch that is not full, as far as there is room. Says whether that was all. */
+  /** Writes what waits, as far as there is room. Says whether that was all. */
   #writeAll(): boolean {
-    if (!this.#writeWaiting()) return false;
-    if (this.#batch === '') return true;
-    this.#endBatch();
-    return this.#writeWaiting();
-  }
-
-  #endBatch(): void {
-    this.#waiting.push(this.#batch);
-    this.#batch = '';
-    this.#batchBytes = 0;
-  }
-
-  #writeWaiting(): boolean {
     let written = 0;
     try {
-      for (const batch of this.#waiting) {
+      for (const batch of this.#batches) {
         writeSync(this.#fd, batch);
         written += 1;
       }
     } catch {
       // Full, or without a reader: tried again later.
     }
-    this.#waiting.splice(0, written);
-    return this.#waiting.length === 0;
+    this.#batches.splice(0, written);
+    return this.#batches.length === 0;
   }
 }

@@ -1,11 +1,17 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { SigningKey } from '@turnpike/config/internalKeys';
-import type { AccessLog } from '@turnpike/http-service/accessLog';
 import { toMalformedRequest } from '@turnpike/http-service/connection';
 import { toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { enterRoute, noteAccess, noteFault, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
-import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import {
+  type AccessLog,
+  createRequestMetrics,
+  enterRoute,
+  noteAccess,
+  noteFault,
+  observeRequest,
+  routeOf,
+} from '@turnpike/http-service/observeRequests';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { CLIENT_ADDRESS_HEADER, createClientAddressSigner } from '@turnpike/internal-auth/clientAddress';
 import type { Logger } from '@turnpike/logging/createLogger';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { type CallSpan, toCallAttributes } from '@turnpike/telemetry/callSpan';
+import { type CallSpan, noSpan, toCallAttributes } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { EndedCall, Hold } from './pendingCalls.ts';
 
@@ -58,7 +58,7 @@ export class CallBook {
       const event = call.toEvent(how, { admittedAtMs, endedAtMs });
       const { maxTokens } = call;
       reportCallEnd(event, this.#options, maxTokens);
-      call.span.setAttributes(toCallAttributes(event));
+      if (call.span !== noSpan) call.span.setAttributes(toCallAttributes(event));
       ended = this.#options.holds.settle({ event, json: toUsageRecordedJson(event), maxTokens }).finally(() => {
         this.#ending -= 1;
       });

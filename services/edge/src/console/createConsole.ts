@@ -8,8 +8,13 @@ import { CONSOLE_APIS, type ConsoleService } from '@turnpike/console-api/console
 import { hasRight, type Role } from '@turnpike/console-api/roles';
 import { toInternalError } from '@turnpike/http-service/createHttpApp';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { cutAnswer, enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
-import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import {
+  createRequestMetrics,
+  cutAnswer,
+  enterRoute,
+  observeRequest,
+  routeOf,
+} from '@turnpike/http-service/observeRequests';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { authApi } from '@turnpike/internal-api/auth';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
