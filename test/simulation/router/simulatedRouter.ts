@@ -23,8 +23,8 @@ import {
   OpenCalls,
   toUnknownEventJson,
 } from '../../../services/model-router/src/money/call/openCalls.ts';
+import type { UsageBound } from '../../../services/model-router/src/money/gate/admitCall.ts';
 import { admitCall } from '../../../services/model-router/src/money/gate/admitCall.ts';
-import type { UsageBound } from '../../../services/model-router/src/money/gate/boundUsage.ts';
 import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';
 import type { InferenceRequest } from '../../../services/model-router/src/request/inferenceRequest.ts';
 import { aPricedModel } from '../../../services/model-router/test/aPricedModel.ts';

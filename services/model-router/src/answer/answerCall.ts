@@ -9,15 +9,20 @@ import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Response } from 'express';
 import { toInferenceError } from '../api/inferenceError.ts';
 import type { CallFault, WindowUse } from '../api/inferenceFault.ts';
-import type { OpenCall } from '../money/call/openCalls.ts';
-import { fitOutput } from '../money/gate/boundUsage.ts';
+import {
+  type Ending,
+  type EngineUsage,
+  LEFT_BEFORE_FIRST_EVENT,
+  type OpenCall,
+  type SuccessReason,
+} from '../money/call/openCalls.ts';
+import { fitOutput } from '../money/gate/admitCall.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import { inWordsOf } from '../request/rewriteBody.ts';
-import type { AnswerDependencies, Call } from './call.ts';
+import { type AnswerDependencies, type Call, ENGINE_FAILED, type Outcome } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
 import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import type { Payload } from './fields/answerFields.ts';
-import { conclude, type Outcome } from './outcome.ts';
 import { type AttemptOn, runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';
 import { attemptWhole } from './wholeAttempt.ts';
@@ -100,6 +105,54 @@ export async function answerCall(
   if (!res.headersSent) res.setHeaders(new Map(Object.entries(NEVER_RETRY)));
   throw outcome.error;
 }
+
+/**
+ * How an outcome is booked, and the fault that its client is told of; undefined where the client is gone. A call is charged by
+ * what its engine counted; where no count came it ends as unknown, which is never guessed. An answer
+ * that is whole is handed out as such only if it was counted and its ending is kept; otherwise its client is told the fault.
+ * `chargeOf` is the charge of a usage.
+ */
+export function conclude(
+  outcome: Outcome,
+  chargeOf: (usage: EngineUsage) => bigint,
+): { ending: Ending; fault: CallFault | undefined } {
+  switch (outcome.kind) {
+    case 'whole': {
+      const { usage } = outcome;
+      const fault: CallFault = usage ? { kind: 'ending_not_kept' } : ENGINE_FAILED;
+      return { ending: toCounted('completed', usage, 'engine_gave_no_count'), fault };
+    }
+    case 'left_midway': {
+      const { usage } = outcome;
+      return { ending: toCounted('client_left', usage, 'client_left_before_first_count'), fault: undefined };
+    }
+    case 'cut': {
+      const { by, afterMs, usage } = outcome;
+      const charged = usage && { completionTokens: usage.completionTokens, chargeNanoUsd: chargeOf(usage) };
+      return {
+        ending: toCounted(`cut_${by}`, usage, `cut_${by}`),
+        fault: { kind: 'stream_cut', by, afterMs, charged },
+      };
+    }
+    case 'left_before_event':
+      return { ending: LEFT_BEFORE_FIRST_EVENT, fault: undefined };
+    case 'left_in_queue':
+      return { ending: toFailure('client_left_in_queue'), fault: undefined };
+    case 'left_before_engine':
+      return { ending: toFailure('client_left_before_engine'), fault: undefined };
+    case 'refused':
+      return { ending: toFailure(outcome.fault.kind), fault: outcome.fault };
+    case 'broken_off':
+      return { ending: toFailure(outcome.reason), fault: outcome.fault };
+    case 'unforeseen':
+      return { ending: toFailure('unforeseen'), fault: ENGINE_FAILED };
+  }
+}
+
+const toFailure = (reason: string): Ending => ({ status: 'failure', reason });
+
+const toCounted = (reason: SuccessReason, usage: EngineUsage | undefined, withoutCount: string): Ending =>
+  usage ? { status: 'success', reason, usage } : { status: 'unknown', reason: withoutCount };
 
 const toWindowUse = ({ operation, request, model, bound }: Call): WindowUse => ({
   model: model.id,

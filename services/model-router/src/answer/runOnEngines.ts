@@ -16,8 +16,7 @@ import type { RetryBudget } from '../health/retryBudget.ts';
 import type { Attempt } from '../placement/attempt.ts';
 import type { Turn } from '../placement/engineQueue.ts';
 import type { Leavable, Placement, QueueableCall } from '../placement/queueableCall.ts';
-import type { AnswerDependencies, Call } from './call.ts';
-import type { Outcome } from './outcome.ts';
+import type { AnswerDependencies, Call, Outcome } from './call.ts';
 
 /**
  * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on

@@ -3,12 +3,11 @@ import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inference
 import type { EngineExchange, EngineListener } from '../engines/engineExchange.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt, AttemptExchange } from '../placement/attempt.ts';
-import type { AnswerDependencies, Call } from './call.ts';
+import { type AnswerDependencies, type Call, ENGINE_FAILED } from './call.ts';
 import type { ClientStream, StreamReader } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd, type StreamStep } from './chunks/engineStream.ts';
 import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import { EngineRefusal } from './engineRefusal.ts';
-import { ENGINE_FAILED } from './outcome.ts';
 import { type AttemptEnd, dispatchCall } from './runOnEngines.ts';
 
 /** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
@@ -78,7 +77,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     if (this.#dependencies.streams.isCut) this.#cut('shutdown');
     else if (timeoutMs <= 0) this.#cut('too_long');
     if (this.#isOver) return this.#end.promise;
-    this.#removeFromOpen = this.#dependencies.streams.add(() => this.#cut('shutdown'));
+    this.#removeFromOpen = this.#dependencies.streams.open.add(() => this.#cut('shutdown'));
     this.#total = setTimeout(() => this.#checkPace(), timeoutMs);
     this.#awaitEvent(this.#dependencies.timeouts.firstEventMs);
     this.#attempt.exchange = this;

@@ -5,8 +5,7 @@ import type { Engine } from '../engines/engine.ts';
 import type { EngineExchange } from '../engines/engineExchange.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
 import type { Attempt } from '../placement/attempt.ts';
-import type { AnswerDependencies, Call } from './call.ts';
-import { ENGINE_FAILED } from './outcome.ts';
+import { type AnswerDependencies, type Call, ENGINE_FAILED } from './call.ts';
 import { type AttemptEnd, type AttemptOn, dispatchCall } from './runOnEngines.ts';
 
 /** The most a whole answer can rightly take: 2,048 vectors, or a completion of the longest kind. An engine that sends more has gone wrong. */

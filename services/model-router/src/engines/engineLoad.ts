@@ -319,6 +319,8 @@ export class KeyLoad {
 
 /** One measure of an engine's pace, in milliseconds a token, as its calls show it one after the other. */
 class PaceMeasure {
+  /** The quickest of the last few calls; undefined until there were some. Changed here alone. */
+  now: number | undefined;
   readonly #latest: number;
   readonly #values: number[] = [];
   /** The usual value, once it was asked for. Of one engine alone it is undefined, because it is compared with no other. */
@@ -332,12 +334,8 @@ class PaceMeasure {
   add(msPerToken: number): void {
     this.#values.push(msPerToken);
     if (this.#values.length > USUAL_CALLS) this.#values.shift();
+    if (this.#values.length >= MIN_PACED_CALLS) this.now = Math.min(...this.#values.slice(-this.#latest));
     this.#usual = undefined;
-  }
-
-  /** The quickest of the last few calls; undefined until there were some. */
-  get now(): number | undefined {
-    return this.#values.length < MIN_PACED_CALLS ? undefined : Math.min(...this.#values.slice(-this.#latest));
   }
 
   /** The median of many calls, which a moment of much work does not change; undefined until there were some. */

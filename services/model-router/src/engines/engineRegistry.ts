@@ -208,9 +208,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     failing: 'the fleet is not looked after',
   });
 
-  function know(model: PricedModel): { engines: readonly Engine[]; fitted: PricedModel } {
-    const before = known.get(model);
-    if (before) return before;
+  function learn(model: PricedModel): { engines: readonly Engine[]; fitted: PricedModel } {
     const engines = list().filter(
       (engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined,
     );
@@ -235,9 +233,9 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   return {
-    findEngines: (model) => know(model).engines,
+    findEngines: (model) => (known.get(model) ?? learn(model)).engines,
     isConfigured: (model) => file.entries().some((entry) => entry.model === model.id),
-    fitWindow: (model) => know(model).fitted,
+    fitWindow: (model) => (known.get(model) ?? learn(model)).fitted,
     list,
     report(reported, news) {
       const member = members.get(reported.name);

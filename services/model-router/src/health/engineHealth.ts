@@ -228,7 +228,7 @@ export class EngineHealth {
 
   completed(workspaceId: string): void {
     this.recent.ended(workspaceId, false);
-    this.#clearFailures();
+    if (this.#failures > 0) this.#clearFailures();
   }
 
   #clearDoubts(): void {

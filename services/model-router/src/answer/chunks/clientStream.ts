@@ -166,18 +166,14 @@ export function cutSlowReader(res: ServerResponse, timeoutMs: number): void {
 
 /** The streams under way in this process, which end before it does. */
 export class OpenStreams {
-  readonly #open = new OrderedSet<() => void>();
+  /** For each stream under way, the function that ends it. */
+  readonly open = new OrderedSet<() => void>();
   /** Whether every stream has been cut, so that no other may begin. Changed here alone. */
   isCut = false;
-
-  /** Adds a stream that `cut` ends. The returned function removes it. */
-  add(cut: () => void): () => void {
-    return this.#open.add(cut);
-  }
 
   /** Ends every stream under way, and those that follow. */
   cutAll(): void {
     this.isCut = true;
-    for (const cut of this.#open) cut();
+    for (const cut of this.open) cut();
   }
 }

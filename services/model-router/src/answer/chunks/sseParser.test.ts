@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
-import { SseParser } from './sseParser.ts';
+import { SseParser } from './engineStream.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

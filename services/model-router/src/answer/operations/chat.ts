@@ -159,7 +159,7 @@ const DONE = 'data: [DONE]\n\n';
 const MARK = 'TEXT'.repeat(80);
 
 /**
- * Writes chunks, each an event by itself. A chunk has `id`, `object`, `created`, `model` and one of `choices`, and `usage` where the
+ * Writes chunks, each an event by itself. A chunk has `id`, `object`, `created`, `model` and at most one choice, and `usage` where the
  * client asked for it. `[DONE]` ends a stream that is whole.
  */
 export class ChunkEncoder<Value> implements StreamEncoder<Value> {

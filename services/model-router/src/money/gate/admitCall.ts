@@ -2,6 +2,7 @@ import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { admitInRounds, type GateDependencies, type WantedHold } from '@turnpike/holds/gate/admitInRounds';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { computeWorstCase } from '@turnpike/money/price';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
@@ -9,7 +10,6 @@ import type { KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { CountPromptTokens, InferenceRequest } from '../../request/inferenceRequest.ts';
-import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 
 export interface AdmitCallDependencies extends GateDependencies {
   countPromptTokens: CountPromptTokens;
@@ -75,3 +75,116 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
 }
 
 const toOwner = ({ keyId, workspace }: KeyRecord): SlotOwner => ({ keyId, workspaceId: workspace.workspaceId });
+
+/** A chat template may print tool definitions indented, which takes more bytes than the client sent. */
+const TEMPLATE_BYTES_FACTOR = 4;
+/** Estimates a call's prompt tokens for the tokens-per-minute bucket, before the engine counts. */
+const BYTES_PER_ESTIMATED_TOKEN = 4;
+
+export interface UsageBound {
+  /** Whether an engine counted the prompt. */
+  isCounted: boolean;
+  /** At most this many prompt tokens, or exactly this many if the engine counted them. */
+  promptTokens: number;
+  /** Sent to the engine as `max_tokens`. */
+  outputTokens: number;
+  estimatedPromptTokens: number;
+  /** The most that the call can cost; held until it ends. */
+  worstCaseNanoUsd: NanoUsd;
+}
+
+/** Whether the output may be shorter than what is asked for, so that it fits beside the prompt. */
+const mayShorten = ({ requestedOutputTokens, isOutputFitted }: InferenceRequest): boolean =>
+  requestedOutputTokens === undefined || isOutputFitted === true;
+
+/** The bounds of a call and what it costs at most; `exactPromptTokens` is the engine's own count where there is one. */
+export function boundUsage(request: InferenceRequest, model: PricedModel, exactPromptTokens?: number): UsageBound {
+  const { body, prompt, operation, isStream, requestedOutputTokens } = request;
+  // JSON never takes fewer bytes than the UTF-8 text it stands for, and a byte-level tokenizer never makes more tokens than bytes.
+  let textBytes = -prompt.imageBytes;
+  let templateBytes = 0;
+  for (const { key, valueStart, end } of body.members) {
+    if (prompt.textMembers.includes(key)) textBytes += end - valueStart;
+    if (prompt.templateMembers.includes(key)) templateBytes += end - valueStart;
+  }
+  const mostPromptTokens =
+    textBytes +
+    templateBytes * TEMPLATE_BYTES_FACTOR +
+    prompt.parts * model.templateTokensPerMessage +
+    model.templateTokensPerRequest +
+    prompt.images * model.maxTokensPerImage;
+  const promptTokens = exactPromptTokens ?? mostPromptTokens;
+
+  const { maxWholeOutputTokens = model.maxOutputLength } = operation;
+  const cap = isStream ? model.maxOutputLength : Math.min(model.maxOutputLength, maxWholeOutputTokens);
+  const longest = Math.min(requestedOutputTokens ?? cap, cap, model.contextLength);
+  // With an exact count the default output is what is left of the window; a prompt that fills it is the engine's to refuse.
+  const isOpenEnded = exactPromptTokens !== undefined && mayShorten(request);
+  const outputTokens = isOpenEnded ? Math.max(1, Math.min(longest, model.contextLength - promptTokens)) : longest;
+  return {
+    isCounted: exactPromptTokens !== undefined,
+    promptTokens,
+    outputTokens,
+    estimatedPromptTokens: exactPromptTokens ?? Math.ceil((textBytes + templateBytes) / BYTES_PER_ESTIMATED_TOKEN),
+    worstCaseNanoUsd: costOf(promptTokens, outputTokens, { request, model }),
+  };
+}
+
+/** Texts to embed have a window each; a conversation has one, that prompt and output share. */
+function costOf(
+  promptTokens: number,
+  outputTokens: number,
+  { request, model }: { request: InferenceRequest; model: PricedModel },
+): NanoUsd {
+  const windowTokens = request.operation.isGenerating ? model.contextLength : promptTokens;
+  return computeWorstCase({ promptTokens, outputTokens, windowTokens, images: request.prompt.images }, model.prices);
+}
+
+/** The least that a call can cost. With less credit, no count of the prompt could let it in. */
+const smallestCost = (request: InferenceRequest, model: PricedModel): NanoUsd =>
+  costOf(request.prompt.parts, 0, { request, model });
+
+/** How many output tokens `availableNanoUsd` would pay for beside this prompt; 0 if not even the prompt. */
+export function affordableOutputTokens(
+  availableNanoUsd: NanoUsd,
+  bound: UsageBound,
+  request: InferenceRequest,
+  model: PricedModel,
+): number {
+  let affordable = 0;
+  let tooMany = bound.outputTokens + 1;
+  if (costOf(bound.promptTokens, 0, { request, model }) > availableNanoUsd) return 0;
+  while (tooMany - affordable > 1) {
+    const middle = Math.floor((affordable + tooMany) / 2);
+    if (costOf(bound.promptTokens, middle, { request, model }) <= availableNanoUsd) affordable = middle;
+    else tooMany = middle;
+  }
+  return affordable;
+}
+
+/**
+ * The bound of an admitted call with as much output as fits the window beside its prompt. An engine counts the prompt where the client
+ * named no output length, and beside the byte bound of the prompt the model's longest output may not fit the window: a guess would
+ * have the engine refuse a call that fits, or cut its answer. What is held stays as it was taken: it is above what the call can cost within the window, however long its prompt
+ * is. Where nobody counts in time, or the key has its part of counts under way, the bytes decide.
+ */
+export async function fitOutput(
+  countPromptTokens: CountPromptTokens,
+  {
+    request,
+    model,
+    owner,
+    bound,
+  }: { request: InferenceRequest; model: PricedModel; owner: SlotOwner; bound: UsageBound },
+): Promise<UsageBound> {
+  const fits = bound.promptTokens + bound.outputTokens <= model.contextLength;
+  if (bound.isCounted || fits || !mayShorten(request)) return bound;
+  try {
+    const exact = await countPromptTokens(request, model, owner);
+    if (exact === undefined) return bound;
+    return { ...boundUsage(request, model, exact), worstCaseNanoUsd: bound.worstCaseNanoUsd };
+  } catch (error) {
+    if (error instanceof ApiError) return bound;
+    throw error;
+  }
+}

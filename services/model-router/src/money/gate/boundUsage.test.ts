@@ -5,7 +5,7 @@ import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
-import { affordableOutputTokens, boundUsage, fitOutput } from './boundUsage.ts';
+import { affordableOutputTokens, boundUsage, fitOutput } from './admitCall.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

@@ -3,7 +3,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
 import type { CountPromptTokens } from '../../request/inferenceRequest.ts';
-import { boundUsage, fitOutput } from './boundUsage.ts';
+import { boundUsage, fitOutput } from './admitCall.ts';
 
 const model = aPricedModel({ contextLength: 10_000, maxOutputLength: 4_000 });
 const owner = { workspaceId: 'ws_1', keyId: 'key_1' };

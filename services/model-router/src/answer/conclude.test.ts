@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { CallFault } from '../api/inferenceFault.ts';
-import { conclude, type Outcome } from './outcome.ts';
+import { conclude } from './answerCall.ts';
+import type { Outcome } from './call.ts';
 
 const usage = { promptTokens: 9, completionTokens: 3, cachedPromptTokens: 0 };
 const failed = { kind: 'engine_failed' } as const;
