@@ -86,8 +86,12 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: U
 
   // Bytes that came with the headers are read from the connection in the next tick.
   if (!req.complete) await nextTurn();
-  const pieces = takeWhole(req, { maxBytes, room }) ?? (await collect(req, { maxBytes, silenceMs, wholeMs, room }));
-  return parseBody(pieces, limits);
+  const isHere = req.complete && !req.destroyed && req.readableLength <= maxBytes;
+  // Most bodies have come with their headers: then there is nothing to wait for.
+  if (!isHere || !room.take(req.readableLength))
+    return parseBody(await collect(req, { maxBytes, silenceMs, wholeMs, room }), limits);
+  const bytes = req.read() as Buffer | null;
+  return parseBody(bytes ? [bytes] : [], limits);
 }
 
 /** Parses a whole body, a long one in slices. Throws the `BodyFault`s that are found in its bytes. */
@@ -95,12 +99,18 @@ export function parseBody(
   pieces: Buffer[],
   limits: Pick<BodyLimits, 'maxTextBytes' | 'kept'>,
 ): JsonBody | Promise<JsonBody> {
-  if (sizeOf(pieces) > MAX_BYTES_AT_ONCE) return inSlices(readInSteps(pieces, limits));
+  let size = 0;
+  for (const { length } of pieces) size += length;
+  if (size > MAX_BYTES_AT_ONCE) return inSlices(readInSteps(pieces, size, limits));
   return toJsonBody(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces), limits);
 }
 
-function* readInSteps(pieces: Buffer[], limits: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): Steps<JsonBody> {
-  return yield* toJsonBodyInSteps(yield* joinInSteps(pieces), limits);
+function* readInSteps(
+  pieces: Buffer[],
+  size: number,
+  limits: Pick<BodyLimits, 'maxTextBytes' | 'kept'>,
+): Steps<JsonBody> {
+  return yield* toJsonBodyInSteps(yield* joinInSteps(pieces, size), limits);
 }
 
 /** Parses a whole body. Throws the `BodyFault`s that are found in its bytes. */
@@ -139,21 +149,6 @@ function* toJsonBodyInSteps(
   if (unsendable) throw refuse({ kind: 'body_text_unsendable', has: unsendable.has, param: toParam(unsendable.path) });
   if (images.length > 0) putImagesBack(value, images);
   return { bytes, value: value as Record<string, unknown>, members, literals, maxTextBytes };
-}
-
-/**
- * The body where all of it has come already, as most do with their headers: then there is nothing to wait for. Undefined where it has
- * not, or is not to be had.
- */
-function takeWhole(
-  req: IncomingMessage,
-  { maxBytes, room }: { maxBytes: number; room: Pick<UploadMemory, 'take'> },
-): Buffer[] | undefined {
-  if (!req.complete || req.destroyed || req.readableLength > maxBytes || !room.take(req.readableLength))
-    return undefined;
-  // Null where there is none.
-  const bytes = req.read() as Buffer | null;
-  return bytes ? [bytes] : [];
 }
 
 function collect(
@@ -217,15 +212,9 @@ function createGivingWay(req: IncomingMessage): (bytes: number) => void {
   };
 }
 
-function sizeOf(pieces: readonly Buffer[]): number {
-  let size = 0;
-  for (const { length } of pieces) size += length;
-  return size;
-}
-
-/** Puts a body together; each piece is let go of as it is copied. */
-function* joinInSteps(pieces: Buffer[]): Steps<Buffer> {
-  const whole = Buffer.allocUnsafeSlow(sizeOf(pieces));
+/** Puts a body of so many bytes together; each piece is let go of as it is copied. */
+function* joinInSteps(pieces: Buffer[], size: number): Steps<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(size);
   let end = 0;
   for (const [index, piece] of pieces.entries()) {
     whole.set(piece, end);

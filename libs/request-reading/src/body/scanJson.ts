@@ -122,14 +122,16 @@ export function* scanInSteps(bytes: Buffer, limits: ScanLimits, kept: readonly K
     object.key ??= parseKey(bytes, object.keyStart, object.keyEnd);
     return object.key;
   };
-  const pathHere = (): JsonPath => levels.map((each) => (each.isObject ? keyOf(each) : each.index));
-  const isKept = (path: KeptPath): boolean =>
-    path.length === levels.length &&
-    levels.every((each, depth) => (each.isObject ? keyOf(each) === path[depth] : path[depth] === ANY_PLACE));
-  const closeMember = (end: number): void => {
-    if (!member) return;
-    members.push({ ...member, end });
-    member = undefined;
+  const pathHere = (): JsonPath => {
+    const path: (string | number)[] = [];
+    for (const each of levels) path.push(each.isObject ? keyOf(each) : each.index);
+    return path;
+  };
+  const isKept = (path: KeptPath): boolean => {
+    if (path.length !== levels.length) return false;
+    for (const [depth, each] of levels.entries())
+      if (path[depth] !== (each.isObject ? keyOf(each) : ANY_PLACE)) return false;
+    return true;
   };
 
   for (;;) {
@@ -164,6 +166,11 @@ export function* scanInSteps(bytes: Buffer, limits: ScanLimits, kept: readonly K
       position = end;
       continue;
     }
+    // Ends a member of the outermost object.
+    if (member && levels.length === 1 && (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET)) {
+      members.push({ ...member, end: position });
+      member = undefined;
+    }
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       const isObject = byte === OPEN_BRACE;
       level = { start: position, isObject, index: 0, isKeyNext: isObject, keyStart: 0, keyEnd: 0, key: undefined };
@@ -172,7 +179,6 @@ export function* scanInSteps(bytes: Buffer, limits: ScanLimits, kept: readonly K
       if (levels.length > deepest) deepest = levels.length;
       if (levels.length > limits.depth) break;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (levels.length === 1) closeMember(position);
       const closed = levels.pop();
       level = levels.at(-1);
       if (closed && kept.some(isKept))
@@ -183,7 +189,6 @@ export function* scanInSteps(bytes: Buffer, limits: ScanLimits, kept: readonly K
         if (level.isObject) level.isKeyNext = true;
         else level.index += 1;
       }
-      if (levels.length === 1) closeMember(position);
       if (values > limits.values || members.length > limits.members) break;
     } else if (byte === COLON && level?.isKeyNext) {
       level.isKeyNext = false;

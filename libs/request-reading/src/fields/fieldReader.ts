@@ -3,7 +3,6 @@ import { isIgnored } from '@turnpike/public-api/requestFields';
 import { z } from 'zod';
 import { invalidRequest } from '../faults/requestFault.ts';
 
-type Read = (value: unknown) => unknown;
 type Json = Record<string, unknown>;
 
 /** The schema within an `optional` one, or one `withDefault`. */
@@ -36,10 +35,10 @@ class Mismatch extends Error {
  * number of values up to the first problem.
  */
 export function createFieldReader<Schema extends z.ZodType>(schema: Schema): (value: unknown) => z.output<Schema> {
-  const read = compile(schema);
+  const reading = compile(schema);
   return (value) => {
     try {
-      return read(value) as z.output<Schema>;
+      return read(reading, value) as z.output<Schema>;
     } catch (error) {
       if (!(error instanceof Mismatch)) throw error;
       const param = toParam(error.path);
@@ -48,74 +47,76 @@ export function createFieldReader<Schema extends z.ZodType>(schema: Schema): (va
   };
 }
 
-function compile(schema: z.ZodType): Read {
+/** How a value is read, as its schema says. */
+type Reading = ObjectReading | ArrayReading | FormsReading | UnionReading | SingleReading;
+
+type SingleReading =
+  | { kind: 'ignored' }
+  | { kind: 'optional'; within: Reading; absent: unknown }
+  | { kind: 'record' | 'boolean' | 'string' | 'checked'; schema: z.ZodType }
+  | { kind: 'literal'; schema: z.ZodLiteral };
+
+interface ObjectReading {
+  kind: 'object';
+  schema: z.ZodObject;
+  fields: { key: string; field: Reading }[];
+  known: ReadonlySet<string>;
+  isStrict: boolean;
+}
+
+interface ArrayReading {
+  kind: 'array';
+  schema: z.ZodArray;
+  element: Reading;
+  minimum: number;
+  maximum: number;
+}
+
+/** Forms told apart by one of their fields. */
+interface FormsReading {
+  kind: 'forms';
+  schema: z.ZodDiscriminatedUnion;
+  forms: ReadonlyMap<unknown, Reading>;
+}
+
+/** Forms told apart by the kind of value. */
+interface UnionReading {
+  kind: 'union';
+  schema: z.ZodUnion;
+  forms: ReadonlyMap<string, Reading>;
+}
+
+function compile(schema: z.ZodType): Reading {
   const inner = withinOptional(schema);
-  if (inner) {
-    const read = compile(inner);
-    const absent = schema.parse(undefined);
-    return (value) => (value === undefined || value === null ? absent : read(value));
+  if (inner) return { kind: 'optional', within: compile(inner), absent: schema.parse(undefined) };
+  if (isIgnored(schema)) return { kind: 'ignored' };
+  if (schema instanceof z.ZodObject) {
+    const fields = Object.entries(schema.shape).map(([key, field]) => ({ key, field: compile(field as z.ZodType) }));
+    const isStrict = schema.def.catchall instanceof z.ZodNever;
+    return { kind: 'object', schema, fields, known: new Set(Object.keys(schema.shape)), isStrict };
   }
-  if (isIgnored(schema)) return () => undefined;
-  if (schema instanceof z.ZodObject) return compileObject(schema);
-  if (schema instanceof z.ZodArray) return compileArray(schema);
-  if (schema instanceof z.ZodDiscriminatedUnion) return compileForms(schema);
-  if (schema instanceof z.ZodUnion) return compileUnion(schema);
-  if (schema instanceof z.ZodRecord) return (value) => (isObject(value) ? value : refuse(schema, value));
-  if (schema instanceof z.ZodLiteral) {
-    const { values } = schema;
-    return (value) => (values.has(value as z.core.util.Literal) ? value : refuse(schema, value));
+  if (schema instanceof z.ZodArray)
+    return { kind: 'array', schema, element: compile(schema.element as z.ZodType), ...lengthsOf(schema) };
+  if (schema instanceof z.ZodDiscriminatedUnion) {
+    const { discriminator, options } = schema.def;
+    const forms = new Map<unknown, Reading>();
+    for (const option of options as z.ZodObject[]) {
+      const form = compile(option);
+      for (const name of (option.shape[discriminator] as z.ZodLiteral).values) forms.set(name, form);
+    }
+    return { kind: 'forms', schema, forms };
   }
-  if (schema instanceof z.ZodBoolean) return (value) => (typeof value === 'boolean' ? value : refuse(schema, value));
+  if (schema instanceof z.ZodUnion) {
+    // The first counts if two options are of one kind.
+    const forms = new Map<string, Reading>();
+    for (const option of (schema.def.options as z.ZodType[]).toReversed()) forms.set(kindOf(option), compile(option));
+    return { kind: 'union', schema, forms };
+  }
+  if (schema instanceof z.ZodRecord) return { kind: 'record', schema };
+  if (schema instanceof z.ZodLiteral) return { kind: 'literal', schema };
+  if (schema instanceof z.ZodBoolean) return { kind: 'boolean', schema };
   const isPlainText = schema instanceof z.ZodString && (schema.def.checks ?? []).length === 0;
-  if (isPlainText) return (value) => (typeof value === 'string' ? value : refuse(schema, value));
-  return (value) => {
-    const result = schema.safeParse(value, { error: toProblem });
-    return result.success ? result.data : refuse(schema, value);
-  };
-}
-
-function compileObject(schema: z.ZodObject): Read {
-  const fields = Object.entries(schema.shape).map(([key, field]) => ({ key, read: compile(field as z.ZodType) }));
-  const known = new Set(Object.keys(schema.shape));
-  const isStrict = schema.def.catchall instanceof z.ZodNever;
-  return (value) => {
-    if (!isObject(value)) return refuse(schema, value);
-    const result: Json = {};
-    let at: PropertyKey = '';
-    try {
-      for (const { key, read } of fields) {
-        at = key;
-        const field = read(value[key]);
-        if (field !== undefined) result[key] = field;
-      }
-    } catch (error) {
-      throw below(at, error);
-    }
-    if (isStrict)
-      for (const key in value)
-        if (!known.has(key) && value[key] !== null)
-          throw mismatch('is not supported', { path: [key], isOfWrongKind: false });
-    return result;
-  };
-}
-
-function compileArray(schema: z.ZodArray): Read {
-  const read = compile(schema.element as z.ZodType);
-  const { minimum, maximum } = lengthsOf(schema);
-  return (value) => {
-    if (!Array.isArray(value)) return refuse(schema, value);
-    // Before anything of it is looked at.
-    if (value.length > maximum)
-      throw mismatch(`must have at most ${maximum} items, not ${value.length}`, { isOfWrongKind: false });
-    if (value.length < minimum) return refuse(schema, value);
-    const result: unknown[] = [];
-    try {
-      for (const element of value) result.push(read(element));
-    } catch (error) {
-      throw below(result.length, error);
-    }
-    return result;
-  };
+  return { kind: isPlainText ? 'string' : 'checked', schema };
 }
 
 function lengthsOf({ def }: z.ZodArray): { minimum: number; maximum: number } {
@@ -128,43 +129,95 @@ function lengthsOf({ def }: z.ZodArray): { minimum: number; maximum: number } {
   return lengths;
 }
 
-/** Forms told apart by one of their fields. */
-function compileForms(schema: z.ZodDiscriminatedUnion): Read {
-  const { discriminator, options } = schema.def;
-  const forms = new Map<unknown, Read>();
-  for (const option of options as z.ZodObject[]) {
-    const read = compile(option);
-    for (const name of (option.shape[discriminator] as z.ZodLiteral).values) forms.set(name, read);
-  }
-  return (value) => {
-    if (!isObject(value)) throw mismatch(wordingOf(schema, value));
-    const read = forms.get(value[discriminator]);
-    if (!read) throw mismatch(wordingOf(schema, value), { path: [discriminator] });
-    return read(value);
-  };
-}
-
-/** Forms told apart by the kind of value. */
-function compileUnion(schema: z.ZodUnion): Read {
-  const forms = (schema.def.options as z.ZodType[]).map((option) => ({ isOf: kindOf(option), read: compile(option) }));
-  return (value) => {
-    const form = forms.find(({ isOf }) => isOf(value));
-    if (!form) throw mismatch(wordingOf(schema, value));
-    try {
-      return form.read(value);
-    } catch (error) {
-      // A part of a list of content parts is named itself; a list of what is no text is no form of `stop`.
-      const isOwnWording = error instanceof Mismatch && error.isOfWrongKind && error.path.length <= 1;
-      throw isOwnWording ? mismatch(wordingOf(schema, value)) : error;
-    }
-  };
-}
-
-function kindOf(schema: z.ZodType): (value: unknown) => boolean {
-  if (schema instanceof z.ZodArray) return Array.isArray;
-  if (schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion) return isObject;
-  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return (value) => typeof value === 'string';
+function kindOf(schema: z.ZodType): 'array' | 'object' | 'string' {
+  if (schema instanceof z.ZodArray) return 'array';
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion) return 'object';
+  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return 'string';
   throw new Error(`no form of a value is told by ${schema.type}`);
+}
+
+/** Returns a value as it is read. Throws a `Mismatch` at the first problem. */
+function read(reading: Reading, value: unknown): unknown {
+  switch (reading.kind) {
+    case 'ignored':
+      return undefined;
+    case 'optional':
+      return value === undefined || value === null ? reading.absent : read(reading.within, value);
+    case 'object':
+      return readObject(reading, value);
+    case 'array':
+      return readArray(reading, value);
+    case 'forms':
+      return readForm(reading, value);
+    case 'union':
+      return readOneOf(reading, value);
+    case 'record':
+      return isObject(value) ? value : refuse(reading.schema, value);
+    case 'literal':
+      return reading.schema.values.has(value as z.core.util.Literal) ? value : refuse(reading.schema, value);
+    case 'boolean':
+    case 'string':
+      return typeof value === reading.kind ? value : refuse(reading.schema, value);
+    case 'checked': {
+      const result = reading.schema.safeParse(value, { error: toProblem });
+      return result.success ? result.data : refuse(reading.schema, value);
+    }
+  }
+}
+
+function readObject({ schema, fields, known, isStrict }: ObjectReading, value: unknown): Json {
+  if (!isObject(value)) return refuse(schema, value);
+  const result: Json = {};
+  let at: PropertyKey = '';
+  try {
+    for (const { key, field } of fields) {
+      at = key;
+      const member = read(field, value[key]);
+      if (member !== undefined) result[key] = member;
+    }
+  } catch (error) {
+    throw below(at, error);
+  }
+  if (isStrict)
+    for (const key in value)
+      if (!known.has(key) && value[key] !== null)
+        throw mismatch('is not supported', { path: [key], isOfWrongKind: false });
+  return result;
+}
+
+function readArray({ schema, element, minimum, maximum }: ArrayReading, value: unknown): unknown[] {
+  if (!Array.isArray(value)) return refuse(schema, value);
+  // Before anything of it is looked at.
+  if (value.length > maximum)
+    throw mismatch(`must have at most ${maximum} items, not ${value.length}`, { isOfWrongKind: false });
+  if (value.length < minimum) return refuse(schema, value);
+  const result: unknown[] = [];
+  try {
+    for (const item of value) result.push(read(element, item));
+  } catch (error) {
+    throw below(result.length, error);
+  }
+  return result;
+}
+
+function readForm({ schema, forms }: FormsReading, value: unknown): unknown {
+  if (!isObject(value)) throw mismatch(wordingOf(schema, value));
+  const { discriminator } = schema.def;
+  const form = forms.get(value[discriminator]);
+  if (!form) throw mismatch(wordingOf(schema, value), { path: [discriminator] });
+  return read(form, value);
+}
+
+function readOneOf({ schema, forms }: UnionReading, value: unknown): unknown {
+  const form = value === null ? undefined : forms.get(Array.isArray(value) ? 'array' : typeof value);
+  if (!form) throw mismatch(wordingOf(schema, value));
+  try {
+    return read(form, value);
+  } catch (error) {
+    // A part of a list of content parts is named itself; a list of what is no text is no form of `stop`.
+    const isOwnWording = error instanceof Mismatch && error.isOfWrongKind && error.path.length <= 1;
+    throw isOwnWording ? mismatch(wordingOf(schema, value)) : error;
+  }
 }
 
 const isObject = (value: unknown): value is Json =>
