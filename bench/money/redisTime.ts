@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { defineScript } from '@turnpike/holds/redis/askRedis';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
-import { defineScript } from '@turnpike/holds/redis/redisScript';
 import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { toAbsorb } from '@turnpike/holds/test/toAbsorb';

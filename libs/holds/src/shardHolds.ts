@@ -8,8 +8,8 @@ import { ReleaseQueue } from './call/releaseQueue.ts';
 import { PutBack } from './follow/putBack.ts';
 import { type Admission, type AdmitRequest, admitArguments, Refusals, readAdmission } from './gate/admit.ts';
 import { type ExtendRequest, type Extension, extendArguments, readExtension } from './gate/extend.ts';
+import { defineWorkspaceScript, type WorkspaceScript } from './redis/askRedis.ts';
 import type { CallAddress } from './redis/redisKeys.ts';
-import { defineWorkspaceScript, type WorkspaceScript } from './redis/redisScript.ts';
 import type { Session, SessionState } from './redis/sessionState.ts';
 import type { Shard } from './redis/shards.ts';
 

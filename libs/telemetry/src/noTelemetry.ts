@@ -1,5 +1,5 @@
 import { createNoopMeter } from '@opentelemetry/api';
-import { noTracer } from './callTracer.ts';
+import { noTracer } from './callSpan.ts';
 import { createInferenceMetrics } from './inferenceMetrics.ts';
 import { createMediaMetrics } from './mediaMetrics.ts';
 import type { Telemetry } from './startTelemetry.ts';

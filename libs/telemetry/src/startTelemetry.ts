@@ -4,7 +4,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Scope } from '@turnpike/config/region';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { type CallTracer, createCallTracer, noTracer } from './callTracer.ts';
+import { type CallTracer, createCallTracer, noTracer } from './callSpan.ts';
 import { createSpanExport } from './exportSpans.ts';
 import { observeProcess } from './processMetrics.ts';
 import { MAX_LABEL_SETS, ScrapeReader } from './scrapeReader.ts';

@@ -20,6 +20,11 @@ const HEADER_LINE = /^([!#$%&'*+.^_`|~\w-]+):[\t ]*((?:[\t -~\u0080-\u00ff]*[!-~
 const LENGTH = /^\d{1,15}$/;
 /** Hexadecimal digits of a chunk's size, which a number holds exactly. */
 const MAX_SIZE_DIGITS = 13;
+const NO_DIGIT = 255;
+/** The value of each byte as a hexadecimal digit. */
+const DIGITS = new Uint8Array(256).fill(NO_DIGIT);
+for (const digits of ['0123456789abcdef', '0123456789ABCDEF'])
+  for (const [value, digit] of [...digits].entries()) DIGITS[digit.charCodeAt(0)] = value;
 const TAB = 9;
 const LF = 10;
 const CR = 13;
@@ -47,6 +52,8 @@ type Step =
 /** Reads one answer of HTTP/1.1 to a request that is not `HEAD`, in whatever pieces it comes. */
 export class ResponseReader {
   #head: ResponseHead | undefined;
+  /** The head has come. */
+  isBegun = false;
   isWhole = false;
   /** The service may be sent another request on the connection, after this answer. */
   isPersistent = false;
@@ -60,11 +67,6 @@ export class ResponseReader {
   #digits = 0;
   /** Bytes of extensions since the last chunk. */
   #ignoredBytes = 0;
-
-  /** The head has come. */
-  get isBegun(): boolean {
-    return this.#step !== 'head';
-  }
 
   /**
    * Reads what has come, and returns what there is of the body in it, where it came: chunks that came together are moved into
@@ -145,6 +147,7 @@ export class ResponseReader {
       throw new MalformedResponseError('a body where none may be');
     if (status < 200) return false;
     this.#head = { status, headers };
+    this.isBegun = true;
     this.isPersistent = !isLast;
     if (status === 204 || status === 304) this.#expect(0);
     else if (coding !== undefined) this.#step = 'size';
@@ -183,7 +186,11 @@ export class ResponseReader {
         this.#left -= length;
         if (this.#left === 0) this.#step = 'chunkEnd';
       } else if (this.#step === 'trailers') {
-        this.#readTrailers(bytes.subarray(at));
+        // Trailers mean nothing here.
+        const section = this.#readSection(bytes.subarray(at));
+        for (const line of section?.lines.slice(1) ?? []) readHeader(line);
+        if (section && section.rest.length > 0) throw new MalformedResponseError('bytes after the answer');
+        this.isWhole = section !== undefined;
         break;
       } else {
         this.#readFraming(bytes[at] as number);
@@ -196,9 +203,18 @@ export class ResponseReader {
   /** Takes one byte that is not of the body. */
   #readFraming(byte: number): void {
     switch (this.#step) {
-      case 'size':
-        this.#readSize(byte);
+      case 'size': {
+        const digit = DIGITS[byte] ?? NO_DIGIT;
+        if (digit !== NO_DIGIT && this.#digits < MAX_SIZE_DIGITS) {
+          this.#left = this.#left * 16 + digit;
+          this.#digits += 1;
+        } else if (this.#digits > 0 && (byte === CR || byte === SEMICOLON)) {
+          this.#step = byte === CR ? 'sizeEnd' : 'extension';
+        } else {
+          throw new MalformedResponseError('no size of a chunk');
+        }
         return;
+      }
       case 'extension':
         if (byte === LF) throw new MalformedResponseError('a line end without its CR');
         if (byte === CR) this.#step = 'sizeEnd';
@@ -222,27 +238,6 @@ export class ResponseReader {
     }
   }
 
-  #readSize(byte: number): void {
-    const digit = toDigit(byte);
-    if (digit >= 0 && this.#digits < MAX_SIZE_DIGITS) {
-      this.#left = this.#left * 16 + digit;
-      this.#digits += 1;
-    } else if (this.#digits > 0 && (byte === CR || byte === SEMICOLON)) {
-      this.#step = byte === CR ? 'sizeEnd' : 'extension';
-    } else {
-      throw new MalformedResponseError('no size of a chunk');
-    }
-  }
-
-  /** Trailers mean nothing here. */
-  #readTrailers(bytes: Buffer): void {
-    const section = this.#readSection(bytes);
-    if (!section) return;
-    for (const line of section.lines.slice(1)) readHeader(line);
-    if (section.rest.length > 0) throw new MalformedResponseError('bytes after the answer');
-    this.isWhole = true;
-  }
-
   #ignore(byte: number): void {
     this.#ignoredBytes += 1;
     if (this.#ignoredBytes > MAX_HEAD_BYTES) throw new MalformedResponseError('extensions too large');
@@ -256,10 +251,4 @@ function readHeader(line: string): [string, string] {
   const [, name, value = ''] = HEADER_LINE.exec(line) ?? [];
   if (name === undefined) throw new MalformedResponseError('a line is no header');
   return [name.toLowerCase(), value];
-}
-
-function toDigit(byte: number): number {
-  if (byte >= 48 && byte <= 57) return byte - 48;
-  const lower = byte | 32;
-  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }

@@ -1,8 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type AnswerListener, ListenerError, type UpstreamConnection } from './upstreamConnection.ts';
-import { openSocket, UpstreamConnections } from './upstreamConnections.ts';
+import {
+  type AnswerListener,
+  ListenerError,
+  openSocket,
+  type UpstreamConnection,
+  UpstreamConnections,
+} from './upstreamConnections.ts';
 
 const HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readScript } from '@turnpike/holds/redis/redisScript';
+import { readScript } from '@turnpike/holds/redis/askRedis';
 
 const folder = fileURLToPath(new URL('../../../libs/holds/src/scripts/', import.meta.url));
 /** The parts that others include, and what changes nothing and decides nothing of a call: an audit, and a look before an upload is read. */

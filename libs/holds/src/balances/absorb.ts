@@ -4,8 +4,7 @@ import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { defineWorkspaceScript, type WorkspaceScript } from '../redis/redisScript.ts';
-import { readRedisTime } from '../redis/redisServer.ts';
+import { defineWorkspaceScript, readRedisTime, type WorkspaceScript } from '../redis/askRedis.ts';
 import type { Session, SessionState } from '../redis/sessionState.ts';
 
 /** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */

@@ -8,8 +8,8 @@ import { aShardHolds } from '../../test/aShardHolds.ts';
 import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
+import { defineScript } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
 import { createReadCounters, findCredit, findUsedRates } from './readCounters.ts';
 
 let opened: OpenedRedis;

@@ -1,9 +1,8 @@
 import { type BudgetPeriod, sinceOf } from '@turnpike/internal-api/budgetPeriod';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
+import { defineWorkspaceScript, readRedisTime } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { defineWorkspaceScript } from '../redis/redisScript.ts';
-import { readRedisTime } from '../redis/redisServer.ts';
 import type { Shard } from '../redis/shards.ts';
 import type { Absorber } from './absorb.ts';
 

@@ -7,8 +7,8 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { validate as isUuid } from 'uuid';
 import type { Absorber } from '../balances/absorb.ts';
+import { defineScript } from '../redis/askRedis.ts';
 import { CALLS_PATTERN, redisKeys, workspaceOf } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
 import type { Shard } from '../redis/shards.ts';
 
 /** Keys of Redis that a step of the walk looks at: well under a millisecond of its time. */

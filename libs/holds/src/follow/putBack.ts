@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type EndedCall, type Hold, monthOf, type PendingCalls } from '../call/pendingCalls.ts';
+import { defineWorkspaceScript, type WorkspaceScript } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { defineWorkspaceScript, type WorkspaceScript } from '../redis/redisScript.ts';
 import type { Session, SessionState } from '../redis/sessionState.ts';
 
 /** Calls of one script, and workspaces at once. */

@@ -7,8 +7,8 @@ import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aShard } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { readRedis } from '../redis/askRedis.ts';
 import { LAYOUT } from '../redis/redisKeys.ts';
-import { readRedis } from '../redis/redisServer.ts';
 import { SessionState } from '../redis/sessionState.ts';
 import { followRedis } from './followRedis.ts';
 

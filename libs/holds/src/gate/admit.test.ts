@@ -11,8 +11,8 @@ import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { readScript } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { readScript } from '../redis/redisScript.ts';
 import { type Session, SessionState } from '../redis/sessionState.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 

@@ -4,7 +4,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { monthOf } from '../call/pendingCalls.ts';
-import { defineWorkspaceScript } from '../redis/redisScript.ts';
+import { defineWorkspaceScript } from '../redis/askRedis.ts';
 import type { SessionState } from '../redis/sessionState.ts';
 import type { BalanceLimiter } from './admit.ts';
 

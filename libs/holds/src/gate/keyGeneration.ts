@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { defineScript } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
 
 /** A key's state in auth: the higher the generation, the later. */
 export interface KeyGeneration {

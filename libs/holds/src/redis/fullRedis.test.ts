@@ -10,9 +10,8 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { createRaiseGeneration, createSetBackGeneration } from '../gate/keyGeneration.ts';
+import { defineScript, readRedis, readRedisTime } from './askRedis.ts';
 import { LAYOUT, redisKeys } from './redisKeys.ts';
-import { defineScript } from './redisScript.ts';
-import { readRedis, readRedisTime } from './redisServer.ts';
 
 // A Redis that has reached its maxmemory refuses what takes memory, and runs everything that frees some.
 

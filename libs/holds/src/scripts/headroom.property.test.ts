@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
+import { defineScript, readScript } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { defineScript, readScript } from '../redis/redisScript.ts';
 
 // Two routers, their calls, a ledger and a Redis that may be emptied, checked against a simple model. Each router's own
 // steps keep their order here. Late and repeated steps occur in any order.

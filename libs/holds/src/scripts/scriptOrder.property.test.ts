@@ -7,8 +7,8 @@ import { aShardHolds } from '../../test/aShardHolds.ts';
 import { headOf } from '../../test/headOf.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Absorbed, toAbsorb } from '../../test/toAbsorb.ts';
+import { defineScript } from '../redis/askRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
 import type { ShardHolds } from '../shardHolds.ts';
 
 // Every script on one call, in any order, against what they promise in a few lines.

@@ -12,8 +12,8 @@ import {
   type Segment,
   toLine,
   toSegment,
-} from './spoolSegment.ts';
-import { WatchedDisk } from './watchedDisk.ts';
+  WatchedDisk,
+} from './spoolDisk.ts';
 
 const SEGMENT_BYTES = 1_048_576;
 const FLUSH_MS = 50;

@@ -3,8 +3,7 @@ import { forEachOf } from '@turnpike/config/services';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { EpisodeLog } from '@turnpike/logging/episodeLog';
-import { ListenerError } from '@turnpike/upstream-connections/upstreamConnection';
-import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
+import { ListenerError, UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import {
   UPSTREAM_NAMES,
   UPSTREAMS,

@@ -7,8 +7,8 @@ import {
   type AnswerListener,
   ListenerError,
   type UpstreamConnection,
-} from '@turnpike/upstream-connections/upstreamConnection';
-import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
+  type UpstreamConnections,
+} from '@turnpike/upstream-connections/upstreamConnections';
 import type { EdgeFault } from '../api/edgeError.ts';
 import { toShownHeaders } from '../headers/responseHeaders.ts';
 

@@ -4,7 +4,7 @@ import {
   type AnswerListener,
   ListenerError,
   type UpstreamConnection,
-} from '@turnpike/upstream-connections/upstreamConnection';
+} from '@turnpike/upstream-connections/upstreamConnections';
 import { type Engine, isRefusal } from './engine.ts';
 import type { EngineErrorKind } from './terms/attemptResult.ts';
 import { toSlices } from './terms/engineJson.ts';
