@@ -47,10 +47,7 @@ export type Client<Api extends InternalApi> = { [Name in keyof Api['routes']]: C
 
 /** Calls a service by the routes that it promises. */
 export function createClient<Api extends InternalApi>({ service, routes }: Api, options: ClientOptions): Client<Api> {
-  const calls = Object.entries(routes).map(([name, route]) => [
-    name,
-    (question: AnyQuestion = {}) => call(service, route, { ...options, ...question }),
-  ]);
+  const calls = Object.entries(routes).map(([name, route]) => [name, call.bind(undefined, service, route, options)]);
   // Each function is of its own route: the type says so, name by name.
   return Object.fromEntries(calls) as Client<Api>;
 }
@@ -103,18 +100,11 @@ export const isRefusal = <R extends InternalRoute>(error: unknown, _route: R, fa
 async function call(
   service: Callee,
   route: InternalRoute,
-  {
-    url,
-    internalHeaders,
-    timeoutMs,
-    dispatcher = connections,
-    onCall,
-    params = {},
-    body,
-    traceparent,
-    known,
-  }: ClientOptions & AnyQuestion,
+  options: ClientOptions,
+  question: AnyQuestion = {},
 ): Promise<unknown> {
+  const { url, internalHeaders, dispatcher = connections, onCall } = options;
+  const { timeoutMs = options.timeoutMs, params = {}, body, traceparent, known } = question;
   const fail = (failure: CallFailure, cause?: unknown) => new InternalCallError(service, route, failure, { cause });
   onCall?.(route);
   const late = new AbortController();
