@@ -10,7 +10,7 @@ export const ROLE_NAMES: Record<Role, string> = {
 /** The rights of each role, in a sentence. */
 export const ROLE_RIGHTS: Record<Role, string> = {
   owner: 'Everything: workspaces, members and other owners too.',
-  admin: 'Members, invitations, the name of the organization and its audit. Cannot change owners.',
-  developer: 'Sees the organization, its members and its workspaces.',
-  billing_viewer: 'Sees the organization, its members and its workspaces.',
+  admin: 'Members, API keys, payments, monthly caps and the audit. Cannot create workspaces or change owners.',
+  developer: 'Creates and changes API keys. Sees usage, members and workspaces.',
+  billing_viewer: 'Sees payments, usage, members and workspaces. Changes nothing.',
 };
