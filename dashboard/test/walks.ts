@@ -128,7 +128,7 @@ export async function walkAccount(dashboard: Dashboard, eyes: Eyes): Promise<voi
   await eyes.check(page, 'step-up-dialog');
   await page.route('**/account/sessions', (route) => route.abort());
   await page.goto('/sessions');
-  await page.getByText('The account layer does not answer').waitFor();
+  await page.getByText('Turnpike does not answer').waitFor();
   await eyes.check(page, 'sessions-failed');
   await page.goto('/organizations/org_unknown/members');
   await page.getByText('There is no such organization').waitFor();

@@ -5,7 +5,7 @@ import { callRoute } from '@turnpike/console-api/callRoute';
 import type * as z from 'zod/mini';
 import { routes } from '../account.ts';
 import { Older } from '../shell/Older.tsx';
-import { Loaded, Moment, Part } from '../shell/states.tsx';
+import { Badge, Loaded, Moment, Part } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { formatCents, type TopUp } from './money.ts';
 
@@ -85,7 +85,9 @@ function Row({ organizationId, document }: { organizationId: string; document: D
       <td>
         <Moment at={document.issued_at} />
       </td>
-      <td>{STATUSES[document.status]}</td>
+      <td>
+        <Badge>{STATUSES[document.status]}</Badge>
+      </td>
       <td>{formatCents(currency, tax)}</td>
       <td>{formatCents(currency, total)}</td>
       <td>

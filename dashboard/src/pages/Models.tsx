@@ -210,9 +210,9 @@ function listCapabilities(model: Model): string[] {
     ...(kind === 'chat' && model.input_modalities.includes('image') ? ['reads images'] : []),
     ...model.supported_features.flatMap((feature) => FEATURES[feature] ?? []),
     ...(can?.sizes ?? []),
-    ...(can?.seconds ? [`${can.seconds.join(' or ')} s`] : []),
-    ...(can?.voices ? [`${can.voices.length} voices`] : []),
-    ...(can?.max_minutes === undefined ? [] : [`up to ${can.max_minutes} minutes`]),
+    ...(can?.seconds ? [`${can.seconds.join(' or ')}\u00a0s`] : []),
+    ...(can?.voices ? [`${can.voices.length}\u00a0voices`] : []),
+    ...(can?.max_minutes === undefined ? [] : [`up to ${can.max_minutes}\u00a0minutes`]),
   ];
 }
 
@@ -220,8 +220,8 @@ function FirstCall({ model, hosts, onClose }: { model: Model; hosts: RegionHosts
   return (
     <Dialog title={`First call of ${model.name}`} onClose={onClose}>
       <Stack>
-        <Text>Replace sk-… by the secret of a key of this region.</Text>
-        <Snippet label="First call" text={toCurl(model, { baseUrl: hosts.base_url, secret: 'sk-…' })} />
+        <Text>Replace sk-... by the secret of a key of this region.</Text>
+        <Snippet label="First call" text={toCurl(model, { baseUrl: hosts.base_url, secret: 'sk-...' })} />
         <Link to={PAGES.organizations} className="link">
           Make a key in a workspace of this region
         </Link>

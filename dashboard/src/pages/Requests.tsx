@@ -90,7 +90,7 @@ function CallOf({ call }: { call: Call }) {
             call.units === null
               ? {
                   'Prompt tokens': COUNT.format(call.prompt_tokens),
-                  'of them cached': COUNT.format(call.cached_prompt_tokens),
+                  'Of them cached': COUNT.format(call.cached_prompt_tokens),
                   'Completion tokens': COUNT.format(call.completion_tokens),
                   ...(call.prompt_images > 0 && { 'Images in the prompt': COUNT.format(call.prompt_images) }),
                 }

@@ -57,9 +57,9 @@ const USUAL: KeyTexts = {
   expires_at: '',
 };
 const PERIODS = [
-  { value: 'day', label: 'day' },
-  { value: 'week', label: 'week from Monday' },
-  { value: 'month', label: 'month' },
+  { value: 'day', label: 'Day' },
+  { value: 'week', label: 'Week from Monday' },
+  { value: 'month', label: 'Month' },
 ];
 
 /** Writes a key into the fields of the form. Of an expiry it writes the day. */

@@ -49,7 +49,7 @@ export function toPeriod({ range = '7d', from, to, by = 'day' }: UsageSearch, no
       const days = (period.end - period.start) / DAY_MS;
       if (days < 1) return 'The last day must not be before the first.';
       if (days > LONGEST_DAYS[by])
-        return `A range has at most ${LONGEST_DAYS[by]} days by ${by}. This one has ${days}.`;
+        return `A range has at most ${LONGEST_DAYS[by]} days by ${by}. This one has ${days}. Choose fewer days.`;
       return period;
     }
   }

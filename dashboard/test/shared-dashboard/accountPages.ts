@@ -177,13 +177,13 @@ inBrowser('the dashboard in Chromium', () => {
     await page.getByRole('button', { name: 'Create an organization' }).click();
     await page.getByLabel('Name').fill('Hal');
     await page.getByRole('button', { name: 'Create organization' }).click();
-    await page.getByText('The account layer does not answer').waitFor();
+    await page.getByText('Turnpike does not answer').waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
 
     await page.context().setOffline(false);
     await page.route('**/account/sessions', (route) => route.abort());
     await page.getByRole('link', { name: 'Sessions' }).click();
-    await page.getByText('The account layer does not answer').waitFor();
+    await page.getByText('Turnpike does not answer').waitFor();
     await page.unroute('**/account/sessions');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('This session').waitFor();

@@ -98,7 +98,7 @@ inBrowser('the pages of keys and limits in Chromium', () => {
     await page.getByText('This field must be a model id.').waitFor();
     await page.getByLabel('Models').fill('bge-m3, llama-3.3-70b-instruct');
     await page.getByLabel('Dollars of each period').fill('2.5');
-    await page.getByLabel('Period', { exact: true }).selectOption('week from Monday');
+    await page.getByLabel('Period', { exact: true }).selectOption('Week from Monday');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('bge-m3, llama-3.3-70b-instruct', { exact: true }).waitFor();
     await page.getByText('of $2.50 spent in this week').waitFor();

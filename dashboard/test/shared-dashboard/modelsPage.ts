@@ -37,7 +37,7 @@ inBrowser('the models of a region in Chromium', () => {
       'fp8',
     ]);
     expect((await readRow(page, 'Small Image')).slice(1, 3)).toEqual(['Ready', '$0.0028 for one image']);
-    expect((await readRow(page, 'Small Video'))[5]).toBe('videos, 832x480, 3 or 5 s');
+    expect((await readRow(page, 'Small Video'))[5]).toBe('videos, 832x480, 3 or 5\u00a0s');
     await page
       .getByRole('row', { name: /away-chat/ })
       .getByText('Not ready')

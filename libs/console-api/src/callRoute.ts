@@ -90,10 +90,10 @@ const wordsOf = (name: string, hint: string) => ({
   timedOut: { error: 'timed_out', message: `${name} does not answer. ${hint}` },
   unreadable: {
     error: 'unreadable_answer',
-    message: `The answer of ${name.toLowerCase()} cannot be read. Load this page again; it may be older than the service.`,
+    message: 'The answer cannot be read. Load this page again; it may be older than the service.',
   },
 });
 const WORDS = {
-  account: wordsOf('The account layer', 'Check your connection, then try again.'),
-  region: wordsOf('The region', 'Its pages wait for it, the others go on. Try again.'),
+  account: wordsOf('Turnpike', 'Check your connection, then try again.'),
+  region: wordsOf('The region', 'Other pages still work. Try again.'),
 };
