@@ -90,8 +90,8 @@ function FirstJob() {
       </Text>
       {model ? (
         <>
-          <Text>This call makes a first image. Replace sk-… by the secret of a key.</Text>
-          <Snippet label="First image" text={toCurl(model, { baseUrl, secret: 'sk-…' }, { async: true })} />
+          <Text>This call makes a first image. Replace sk-... by the secret of a key.</Text>
+          <Snippet label="First image" text={toCurl(model, { baseUrl, secret: 'sk-...' }, { async: true })} />
         </>
       ) : (
         <Text>This region has no ready model of images at the moment.</Text>
@@ -123,15 +123,15 @@ function JobTable({ jobs }: { jobs: Job[] }) {
             </Badge>
             {job.error_code !== null && <Text size="sm">{job.error_code}</Text>}
           </td>
-          <td>
+          <td className="who">
             <Name>{keyNames(job.key_id)}</Name>
           </td>
           <td>
             <Moment at={job.created_at} />
           </td>
-          <td>{toTook(job)}</td>
-          <td>{toAmount(job)}</td>
-          <td>
+          <td className="short">{toTook(job)}</td>
+          <td className="short">{toAmount(job)}</td>
+          <td className="short">
             {job.charge_nano_usd === null ? (
               'Not yet'
             ) : (
@@ -146,9 +146,7 @@ function JobTable({ jobs }: { jobs: Job[] }) {
               </Link>
             )}
           </td>
-          <td>
-            <Name>{job.job_id}</Name>
-          </td>
+          <td className="short">{job.job_id}</td>
         </tr>
       ))}
     </WideTable>

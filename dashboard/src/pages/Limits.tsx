@@ -1,4 +1,4 @@
-import { List, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { KEY_STATES } from '@turnpike/console-api/console/keys';
@@ -58,7 +58,11 @@ function WorkspaceLimits() {
                     <Usd nano={BigInt(spent)} /> of <Usd nano={BigInt(cap)} /> spent
                   </Use>
                 ),
-              'The month ends': <Moment at={endsAt} />,
+              'The month ends': (
+                <Text size="sm">
+                  <Moment at={endsAt} />
+                </Text>
+              ),
             }}
           />
         )}
@@ -103,7 +107,7 @@ function Rows({ keys }: { keys: Key[] }) {
     <>
       {first?.error && (
         <Failed
-          message={`The use of ${COUNT.format(failed.length)} keys could not be read. ${first.error.message} Rows show what was read before.`}
+          message={`The use of ${COUNT.format(failed.length)} ${failed.length === 1 ? 'key' : 'keys'} could not be read. ${first.error.message} Rows show what was read before.`}
           retry={() => {
             for (const { refetch } of failed) void refetch();
           }}
@@ -140,16 +144,16 @@ function Beyond() {
   const { organizationId, role } = useWorkspace();
   return (
     <Part title="Beyond a limit">
-      <List spacing="xs">
-        <List.Item>
+      <ul className="list">
+        <li>
           <b>Requests or tokens a minute:</b> the call is refused with 429 <Code>rate_limit_exceeded</Code>. The header{' '}
           <Code>retry-after</Code> has the seconds to wait. Both limits refill all the time.
-        </List.Item>
-        <List.Item>
+        </li>
+        <li>
           <b>Budget of a key, credit, or cap of the month:</b> a call that may cost more than is left is refused with
           402 <Code>insufficient_balance</Code>, and <Code>limited_by</Code> names the limit.
-        </List.Item>
-        <List.Item>
+        </li>
+        <li>
           <b>A cap that is spent:</b> calls are refused with 402 <Code>spend_cap_reached</Code> until the month ends, in
           UTC.{' '}
           {hasRight(role, 'workspaces.change') ? (
@@ -159,16 +163,16 @@ function Beyond() {
           ) : (
             'An owner or admin can change the cap.'
           )}
-        </List.Item>
-        <List.Item>
+        </li>
+        <li>
           <b>Queued media jobs:</b> a key has at most 500 of one model, unless the operator set another number. A job
           beyond them is refused with 429 <Code>rate_limit_exceeded</Code>.
-        </List.Item>
-        <List.Item>
+        </li>
+        <li>
           <b>Calls at once:</b> their number has no limit. Each holds its largest possible cost and takes a request of
           the minute.
-        </List.Item>
-      </List>
+        </li>
+      </ul>
       <Text>
         A refused call costs nothing.{' '}
         <Link to={PAGES.refusedCalls} className="link">

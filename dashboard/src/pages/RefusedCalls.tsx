@@ -1,4 +1,4 @@
-import { List, Stack, Text, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import type { ReactNode } from 'react';
@@ -19,7 +19,7 @@ export function RefusedCalls() {
           own region alone. Compare its last four characters with the list of keys, or make a new key.
         </Refusal>
         <Refusal word="missing_api_key, missing_authorization">
-          Send the header <Code>Authorization: Bearer sk-…</Code>.
+          Send the header <Code>Authorization: Bearer sk-...</Code>.
         </Refusal>
         <Refusal word="malformed_authorization">
           The header has another form. It is the word <Code>Bearer</Code>, one space, and the key, on one line.
@@ -67,16 +67,16 @@ function Refusals({ title, children }: { title: string; children: ReactNode }) {
       <Title order={2} size="h4">
         {title}
       </Title>
-      <List spacing="xs">{children}</List>
+      <ul className="list">{children}</ul>
     </Stack>
   );
 }
 
 function Refusal({ word, children }: { word: string; children: ReactNode }) {
   return (
-    <List.Item>
+    <li>
       <Code>{word}</Code>
       <Text>{children}</Text>
-    </List.Item>
+    </li>
   );
 }

@@ -7,7 +7,7 @@ import type { ReactNode } from 'react';
 export function WideTable({ label, columns, children }: { label: string; columns: string[]; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls has to be reached by keyboard
-    <section aria-label={label} tabIndex={0} style={{ overflowX: 'auto' }}>
+    <section aria-label={label} tabIndex={0} className="table">
       <table className="wide">
         <thead>
           <tr>
