@@ -28,7 +28,7 @@ const TRANSITIONS = {
 } as const satisfies Record<string, readonly string[]>;
 export type RefundState = keyof typeof TRANSITIONS;
 
-export const mayFollowRefund = (from: RefundState, to: RefundState): boolean =>
+const mayFollowRefund = (from: RefundState, to: RefundState): boolean =>
   (TRANSITIONS[from] as readonly RefundState[]).includes(to);
 
 interface Refund {

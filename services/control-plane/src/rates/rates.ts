@@ -132,5 +132,5 @@ function shift(month: string, by: number): string {
   return monthOf(new Date(Date.UTC(year, number - 1 + by)));
 }
 
-export const monthAfter = (month: string): string => shift(month, 1);
-export const monthBefore = (month: string): string => shift(month, -1);
+const monthAfter = (month: string): string => shift(month, 1);
+const monthBefore = (month: string): string => shift(month, -1);
