@@ -1,4 +1,4 @@
-import { MutationCache, QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { Region } from '@turnpike/config/region';
 import { accountApi } from '@turnpike/console-api/accountApi';
 import { callRoute, Refused } from '@turnpike/console-api/callRoute';
@@ -55,11 +55,6 @@ export const membersQuery = (organizationId: string) =>
     queryKey: ['members', organizationId],
     queryFn: () => callRoute(routes.listMembers, { params: { organization_id: organizationId } }),
   });
-/** Returns a function that gives the name of a member by the id of the user. */
-export function useMemberNames(organizationId: string): (userId: string) => string | undefined {
-  const { data } = useQuery(membersQuery(organizationId));
-  return (userId) => data?.members.find(({ user_id: id }) => id === userId)?.name;
-}
 export const invitationsQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['invitations', organizationId],

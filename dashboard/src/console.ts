@@ -5,13 +5,13 @@ import { type KeyState, keysConsoleApi, MAX_FOUND_KEYS } from '@turnpike/console
 import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { hasRight } from '@turnpike/console-api/roles';
 import type * as z from 'zod/mini';
-import { queryClient, routes, type Workspace, type WorkspaceParams, workspaceQuery } from './account.ts';
+import { queryClient, routes, type Workspace, type WorkspaceParams } from './account.ts';
 
 /** Age at which a token is replaced. A token is valid for 5 minutes. */
 const TOKEN_FRESH_MS = 4 * 60_000;
 
 /** The console token of a workspace. The cache keeps it in memory alone, and asks for one token at a time. */
-const tokenQuery = ({ organizationId, workspaceId }: WorkspaceParams) =>
+export const tokenQuery = ({ organizationId, workspaceId }: WorkspaceParams) =>
   queryOptions({
     queryKey: ['console token', workspaceId],
     async queryFn() {
@@ -20,17 +20,6 @@ const tokenQuery = ({ organizationId, workspaceId }: WorkspaceParams) =>
     },
     staleTime: TOKEN_FRESH_MS,
   });
-
-/**
- * Begins the reads of a page before it is drawn, and the token for them beside what is known of the workspace. A read that fails shows on
- * the page.
- */
-export async function beginReads(params: WorkspaceParams, begin: (workspace: Workspace) => void): Promise<void> {
-  void queryClient.prefetchQuery(tokenQuery(params));
-  const query = workspaceQuery(params.organizationId, params.workspaceId);
-  const workspace = await queryClient.ensureQueryData(query).catch(() => undefined);
-  if (workspace) begin(workspace);
-}
 
 /** A region knows a new workspace within 5 s. */
 const UNKNOWN_FOR_MS = 6_000;
@@ -85,6 +74,13 @@ export interface KeyChoice {
   skip?: number;
   take: number;
 }
+
+/** Returns the choice of keys with which a list begins. Each visit of the playground leaves a key, which such a list leaves out. */
+export const toFirstKeys = (states: readonly KeyState[], rows: number): KeyChoice => ({
+  states,
+  leavesOutEndedPlayground: true,
+  take: rows,
+});
 
 /** Finds keys of a workspace, the newest first. The keys of the question before are shown until the answer comes. */
 export function foundKeysQuery(workspace: Workspace, choice: KeyChoice) {

@@ -1,22 +1,9 @@
-import { sendEarly } from '@turnpike/console-api/earlyCalls';
-import { PAGES } from '@turnpike/console-api/pages';
+import * as z from 'zod/mini';
+import { beginFirstReads } from './firstReads.ts';
 
-/** Pages of an organization, and of a workspace of it. */
-const ORGANIZATION = /^\/organizations\/([\w-]+)\//;
-const WORKSPACE = /^\/organizations\/[\w-]+\/workspaces\/([\w-]+)/;
+// The probe for `eval`, which the content security policy refuses, would be reported.
+z.config({ jitless: true });
 
-/** Sends what a page reads first, while the browser still loads the code that shows it. */
-function begin(path: string): void {
-  if (path === PAGES.signIn) sendEarly('GET', '/account/sign-in/providers');
-  const [, organizationId] = ORGANIZATION.exec(path) ?? [];
-  const [, workspaceId] = WORKSPACE.exec(path) ?? [];
-  if (organizationId === undefined) return;
-  const ofOrganization = `/account/organizations/${organizationId}`;
-  for (const read of ['/account/user', ofOrganization, `${ofOrganization}/workspaces`]) sendEarly('GET', read);
-  if (workspaceId === undefined) return;
-  sendEarly('GET', '/account/regions');
-  sendEarly('POST', `${ofOrganization}/workspaces/${workspaceId}/console-token`);
-}
-
-begin(location.pathname);
-await import('./main.tsx');
+beginFirstReads(location);
+// Waits for nothing, because the code of the pages imports modules of this file.
+void import('./main.tsx');

@@ -3,14 +3,10 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
-import * as z from 'zod/mini';
 import { queryClient } from './account.ts';
 import { router } from './router.tsx';
 import { StepUpProvider } from './shell/StepUp.tsx';
 import { resolveColors, theme } from './theme.ts';
-
-// The probe for `eval`, which the content security policy refuses, would be reported.
-z.config({ jitless: true });
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '';
 const root = document.getElementById('root');

@@ -4,6 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
   Outlet,
+  type ParsedLocation,
   redirect,
 } from '@tanstack/react-router';
 import { REGIONS, type Region } from '@turnpike/config/region';
@@ -11,23 +12,22 @@ import { type ConsoleJobStatus, JOB_STATUSES } from '@turnpike/console-api/conso
 import { PAGES, SIGN_IN_ERRORS, type SignInError } from '@turnpike/console-api/pages';
 import * as z from 'zod/mini';
 import { queryClient, userQuery, type WorkspaceParams, workspaceQuery } from './account.ts';
+import { beginFirstReads } from './firstReads.ts';
 import { Shell } from './shell/Shell.tsx';
 import { Failed, Loading } from './shell/states.tsx';
 import { WorkspaceFrame } from './shell/workspace.tsx';
 import { type UsageSearch, usageSearchSchema } from './usage/period.ts';
 
-/** Begins what a page of a workspace reads, beside the first drawing of the frame around it. */
-function beginPage<Params extends WorkspaceParams>(
-  params: Params,
-  load: () => Promise<{ begin: (params: Params) => void }>,
-): Promise<void> {
-  // A page whose code cannot be loaded says so itself.
-  load().then(
-    ({ begin }) => begin(params),
-    () => undefined,
-  );
-  // The frame is drawn once, with the workspace.
-  return queryClient.prefetchQuery(workspaceQuery(params.organizationId, params.workspaceId));
+/** Begins the reads of a page, and waits for its workspace, so that the frame around the page is drawn once. */
+function readPage({
+  params: { organizationId, workspaceId },
+  location: { pathname, searchStr: search },
+}: {
+  params: WorkspaceParams;
+  location: ParsedLocation;
+}): Promise<void> {
+  beginFirstReads({ pathname, search });
+  return queryClient.prefetchQuery(workspaceQuery(organizationId, workspaceId));
 }
 
 const root = createRootRoute({
@@ -106,17 +106,21 @@ const workspaces = createRoute({
   component: lazyRouteComponent(() => import('./pages/Workspaces.tsx'), 'Workspaces'),
 });
 /** The pages of one workspace. */
-const workspace = createRoute({ getParentRoute: () => shell, id: 'workspace', component: WorkspaceFrame });
+const workspace = createRoute({
+  getParentRoute: () => shell,
+  id: 'workspace',
+  component: WorkspaceFrame,
+});
 const overview = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.overview,
-  loader: ({ params }) => beginPage(params, () => import('./pages/Overview.tsx')),
+  loader: readPage,
   component: lazyRouteComponent(() => import('./pages/Overview.tsx'), 'Overview'),
 });
 const keys = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.keys,
-  loader: ({ params }) => beginPage(params, () => import('./pages/Keys.tsx')),
+  loader: readPage,
   component: lazyRouteComponent(() => import('./pages/Keys.tsx'), 'Keys'),
 });
 const key = createRoute({
@@ -137,7 +141,7 @@ const limits = createRoute({
 const usage = createRoute({
   getParentRoute: () => workspace,
   path: PAGES.usage,
-  loader: ({ params, location: { search } }) => beginPage({ ...params, search }, () => import('./pages/Usage.tsx')),
+  loader: readPage,
   validateSearch: (search): UsageSearch => z.parse(usageSearchSchema, search),
   component: lazyRouteComponent(() => import('./pages/Usage.tsx'), 'Usage'),
 });

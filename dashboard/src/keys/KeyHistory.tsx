@@ -5,14 +5,15 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { ROLES } from '@turnpike/console-api/roles';
 import type { ReactNode } from 'react';
 import type * as z from 'zod/mini';
-import { useMemberNames } from '../account.ts';
 import { callConsole, keyRoutes, keysByIdQuery } from '../console.ts';
+import { formatCount } from '../formatCount.ts';
 import { Older } from '../shell/Older.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
 import { Code, Empty, Loaded, Moment, Name, Usd } from '../shell/states.tsx';
+import { useMemberNames } from '../shell/useMemberNames.ts';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-import { COUNT, STATE_NAMES } from './keyStates.ts';
+import { STATE_NAMES } from './keyStates.ts';
 
 type Change = z.output<typeof keyRoutes.listKeyChanges.answer>['changes'][number];
 
@@ -130,7 +131,7 @@ const FIELD_NAMES: Record<string, string> = {
 /** Shows the value of a field as the page of the key shows it. A field that this page does not know is shown as it is. */
 function toShown(field: string, value: unknown): ReactNode {
   if (value === null) return field === 'expires_at' ? 'never' : 'none';
-  if (typeof value === 'number') return COUNT.format(value);
+  if (typeof value === 'number') return formatCount(value);
   if (field === 'allowed_models' && Array.isArray(value)) return value.length === 0 ? 'all' : value.join(', ');
   if (typeof value !== 'string') return <Code>{JSON.stringify(value)}</Code>;
   switch (field) {

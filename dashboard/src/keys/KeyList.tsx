@@ -3,20 +3,14 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import type { KeyState } from '@turnpike/console-api/console/keys';
 import { type ReactNode, startTransition, useState } from 'react';
-import { foundKeysQuery, type Key, type KeyChoice } from '../console.ts';
+import { foundKeysQuery, type Key, toFirstKeys } from '../console.ts';
+import { formatCount } from '../formatCount.ts';
 import { Loaded } from '../shell/states.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-import { COUNT, STATE_NAMES } from './keyStates.ts';
+import { STATE_NAMES } from './keyStates.ts';
 
 /** Time after the last letter of a search until it is sent. */
 const PAUSE_MS = 200;
-
-/** Returns the choice of keys with which a list begins. Each visit of the playground leaves a key, which such a list leaves out. */
-export const toFirstKeys = (states: readonly KeyState[], rows: number): KeyChoice => ({
-  states,
-  leavesOutEndedPlayground: true,
-  take: rows,
-});
 
 /** The keys of these states, found by name, last four characters and state, and shown by pages. */
 export function KeyList({
@@ -87,11 +81,11 @@ export function KeyList({
                 <Text size="sm" c="dimmed" role="status">
                   {found === 0
                     ? 'No key is like that.'
-                    : `${COUNT.format(Math.min(skip + 1, found))} to ${COUNT.format(skip + keys.length)} of ${COUNT.format(found)}`}
+                    : `${formatCount(Math.min(skip + 1, found))} to ${formatCount(skip + keys.length)} of ${formatCount(found)}`}
                 </Text>
                 {leftOut > 0 && (
                   <Text size="sm" c="dimmed">
-                    Not shown: ended keys of the playground ({COUNT.format(leftOut)}). Choose their status to see them.
+                    Not shown: ended keys of the playground ({formatCount(leftOut)}). Choose their status to see them.
                   </Text>
                 )}
                 {(found > rows || page > 0) && (

@@ -1,8 +1,8 @@
 import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Headroom } from '../console.ts';
+import { formatCount } from '../formatCount.ts';
 import { Moment, Usd } from '../shell/states.tsx';
-import { COUNT } from './keyStates.ts';
 
 const FULL = 1_000n;
 /** Part of a limit in thousandths from which on the meter warns. */
@@ -31,11 +31,11 @@ export function Use({
 
 /** The use of a limit in requests or tokens a minute. It is undefined until it is read, and null if the gate does not show it. */
 export function UsedRate({ label, used, limit }: { label: string; used: number | null | undefined; limit: number }) {
-  if (used === undefined) return <Text size="sm">Limit: {COUNT.format(limit)}</Text>;
-  if (used === null) return <Text size="sm">Limit: {COUNT.format(limit)}. Its use is not known now.</Text>;
+  if (used === undefined) return <Text size="sm">Limit: {formatCount(limit)}</Text>;
+  if (used === null) return <Text size="sm">Limit: {formatCount(limit)}. Its use is not known now.</Text>;
   return (
     <Use label={label} used={BigInt(used)} limit={BigInt(limit)}>
-      {COUNT.format(used)} of {COUNT.format(limit)}
+      {formatCount(used)} of {formatCount(limit)}
     </Use>
   );
 }

@@ -20,5 +20,3 @@ export const toKeyName = ({ name, last_four: end }: Key): string => `${name} (sk
 
 /** Names a key to a reader of buttons. */
 export const toLabel = ({ name, last_four: end }: Key): string => `${name}, sk-...${end}`;
-
-export const COUNT = new Intl.NumberFormat();

@@ -4,10 +4,11 @@ import { useParams } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { Fragment } from 'react';
-import { organizationQuery, routes, useMemberNames, workspacesQuery } from '../account.ts';
+import { organizationQuery, routes, workspacesQuery } from '../account.ts';
 import { type Currency, formatCents } from '../billing/money.ts';
 import { Older } from '../shell/Older.tsx';
 import { Code, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { useMemberNames } from '../shell/useMemberNames.ts';
 import { WideTable } from '../shell/WideTable.tsx';
 import { formatUsd } from '../usd.ts';
 

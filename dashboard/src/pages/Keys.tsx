@@ -5,22 +5,15 @@ import { KEY_STATES } from '@turnpike/console-api/console/keys';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { memo, useState } from 'react';
-import { queryClient, type WorkspaceParams } from '../account.ts';
-import { beginReads, foundKeysQuery, type Key, monthByKeyQuery } from '../console.ts';
+import { foundKeysQuery, type Key, monthByKeyQuery } from '../console.ts';
+import { FIRST_KEYS } from '../firstReads.ts';
+import { formatCount } from '../formatCount.ts';
 import { BlockButton, CreateKey, NewSecret, RevokeKey } from '../keys/changes.tsx';
-import { KeyList, toFirstKeys } from '../keys/KeyList.tsx';
-import { COUNT, STATE_NAMES, stateOf, toLabel } from '../keys/keyStates.ts';
+import { KeyList } from '../keys/KeyList.tsx';
+import { STATE_NAMES, stateOf, toLabel } from '../keys/keyStates.ts';
 import { Badge, Code, Empty, Moment, Name, Page, Usd } from '../shell/states.tsx';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-
-/** Rows that the table shows at a time. */
-const ROWS = 50;
-const FIRST_KEYS = toFirstKeys(KEY_STATES, ROWS);
-
-/** Begins the reads of the page. */
-export const begin = (params: WorkspaceParams) =>
-  beginReads(params, (workspace) => void queryClient.prefetchQuery(foundKeysQuery(workspace, FIRST_KEYS)));
 
 /** The API keys of a workspace: the user finds, creates, blocks and revokes them here. */
 export function Keys() {
@@ -47,15 +40,13 @@ export function Keys() {
         )
       }
     >
+      <Text c="dimmed">A key lets a program call the API of this region, at the cost of the workspace.</Text>
       <KeyList
         states={KEY_STATES}
-        rows={ROWS}
+        rows={FIRST_KEYS.take}
         empty={
           <Empty>
-            <Text>
-              This workspace has no key yet. A key lets a program call the API of this region, at the cost of the
-              workspace.
-            </Text>
+            <Text>This workspace has no key yet.</Text>
             {create}
           </Empty>
         }
@@ -96,9 +87,9 @@ const KeyTable = memo(function KeyTable({ keys, onRevoke }: { keys: Key[]; onRev
           <td style={{ whiteSpace: 'nowrap' }}>
             {key.max_budget_nano_usd === null ? 'No budget' : <Usd nano={BigInt(key.max_budget_nano_usd)} />}
             <br />
-            {COUNT.format(key.rpm)} requests
+            {formatCount(key.rpm)} requests
             <br />
-            {COUNT.format(key.tpm)} tokens
+            {formatCount(key.tpm)} tokens
           </td>
           <td>
             <Moment at={key.created_at} />

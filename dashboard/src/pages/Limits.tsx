@@ -5,8 +5,9 @@ import { KEY_STATES } from '@turnpike/console-api/console/keys';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { creditQuery, headroomQuery, type Key } from '../console.ts';
+import { formatCount } from '../formatCount.ts';
 import { KeyList } from '../keys/KeyList.tsx';
-import { COUNT, STATE_NAMES, stateOf } from '../keys/keyStates.ts';
+import { STATE_NAMES, stateOf } from '../keys/keyStates.ts';
 import { Use, UsedBudget, UsedRate } from '../keys/Use.tsx';
 import { Facts } from '../shell/Facts.tsx';
 import { Code, Empty, Failed, Loaded, Moment, Name, Page, Part, Usd } from '../shell/states.tsx';
@@ -107,7 +108,7 @@ function Rows({ keys }: { keys: Key[] }) {
     <>
       {first?.error && (
         <Failed
-          message={`The use of ${COUNT.format(failed.length)} ${failed.length === 1 ? 'key' : 'keys'} could not be read. ${first.error.message} Rows show what was read before.`}
+          message={`The use of ${formatCount(failed.length)} ${failed.length === 1 ? 'key' : 'keys'} could not be read. ${first.error.message} Rows show what was read before.`}
           retry={() => {
             for (const { refetch } of failed) void refetch();
           }}

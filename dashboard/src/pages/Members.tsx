@@ -7,12 +7,13 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight, isWithin, type Role } from '@turnpike/console-api/roles';
 import { useState } from 'react';
 import type { output } from 'zod/mini';
-import { invitationsQuery, membersQuery, organizationQuery, routes, useMemberNames, userQuery } from '../account.ts';
+import { invitationsQuery, membersQuery, organizationQuery, routes, userQuery } from '../account.ts';
 import { useChange } from '../shell/change.tsx';
 import { ConfirmDialog, FormDialog } from '../shell/dialogs.tsx';
 import { RoleChoice } from '../shell/RoleChoice.tsx';
 import { ROLE_NAMES } from '../shell/roleNames.ts';
 import { Badge, Empty, Loaded, Moment, Name, Page } from '../shell/states.tsx';
+import { useMemberNames } from '../shell/useMemberNames.ts';
 import { RowButton, WideTable } from '../shell/WideTable.tsx';
 
 type Member = output<typeof accountApi.routes.listMembers.answer>['members'][number];

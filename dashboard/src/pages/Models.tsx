@@ -6,6 +6,7 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { ATTO_DIGITS, parsePrice } from '@turnpike/money/price';
 import { useRef, useState } from 'react';
 import { REGION_NAMES, regionsQuery } from '../account.ts';
+import { formatCount } from '../formatCount.ts';
 import { CostCalculator } from '../models/CostCalculator.tsx';
 import { toCurl } from '../models/firstCall.ts';
 import { type Kind, kindOf, type Model, mediaUnitOf, modelsQuery } from '../models/readModels.ts';
@@ -149,8 +150,8 @@ function ModelList({ models, hosts }: { models: Model[]; hosts: RegionHosts }) {
                 <Badge>{model.is_ready ? 'Ready' : 'Not ready'}</Badge>
               </td>
               <Prices model={model} />
-              <td>{mediaUnitOf(model) ? '–' : COUNT.format(model.context_length)}</td>
-              <td>{mediaUnitOf(model) ? '–' : COUNT.format(model.max_output_length)}</td>
+              <td>{mediaUnitOf(model) ? '–' : formatCount(model.context_length)}</td>
+              <td>{mediaUnitOf(model) ? '–' : formatCount(model.max_output_length)}</td>
               <td>{listCapabilities(model).join(', ')}</td>
               <td>{model.quantization}</td>
               <td>
@@ -179,7 +180,6 @@ function ModelList({ models, hosts }: { models: Model[]; hosts: RegionHosts }) {
   );
 }
 
-const COUNT = new Intl.NumberFormat();
 const TOKENS = 1_000_000n;
 const perMillion = (price: string): string => `$${toExactUsd(parsePrice(price) * TOKENS, ATTO_DIGITS)}`;
 

@@ -6,23 +6,14 @@ import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
 import { type ReactNode, useEffect, useState } from 'react';
 import type * as z from 'zod/mini';
-import { queryClient, type WorkspaceParams } from '../account.ts';
-import { beginReads, creditQuery, foundKeysQuery, type KeyChoice, spendRateQuery } from '../console.ts';
+import { creditQuery, foundKeysQuery, spendRateQuery } from '../console.ts';
+import { OFFERED_KEYS } from '../firstReads.ts';
 import { CHAT_CALLS, LANGUAGES, type Language } from '../models/firstCall.ts';
 import { listChatModels, modelsQuery } from '../models/readModels.ts';
+import { once } from '../once.ts';
 import { Snippet } from '../shell/Snippet.tsx';
 import { Loaded, Page, Usd } from '../shell/states.tsx';
 import { useNewSecret, useWorkspace } from '../shell/workspace.tsx';
-
-/** Begins the reads of the page. */
-export const begin = (params: WorkspaceParams) =>
-  beginReads(params, (workspace) => {
-    void queryClient.prefetchQuery(creditQuery(workspace));
-    void queryClient.prefetchQuery(spendRateQuery(workspace));
-    if (!hasRight(workspace.role, 'keys.read')) return;
-    void queryClient.prefetchQuery(modelsQuery(workspace.consoleUrl));
-    void queryClient.prefetchQuery(foundKeysQuery(workspace, OFFERED_KEYS));
-  });
 
 /** A workspace at a glance: its first call, and its money. */
 export function Overview() {
@@ -71,7 +62,7 @@ function Money() {
                     At <Usd nano={BigInt(rate.per_day_nano_usd)} /> a day,{' '}
                     {rate.mean_days === 1
                       ? 'the spend of the last day.'
-                      : `the mean of the last ${DAYS.format(rate.mean_days)}.`}
+                      : `the mean of the last ${getDays().format(rate.mean_days)}.`}
                   </>
                 )}
               </Text>
@@ -105,10 +96,10 @@ function formatDaysLeft({ credit_nano_usd: credit, days_left: days, mean_days: m
   if (BigInt(credit) <= 0n) return 'No credit';
   if (days === null) return meanDays < 7 ? 'No spend yet' : 'No spend in 7 days';
   if (days < 1) return 'Less than a day';
-  return days > 365 ? 'More than a year' : DAYS.format(Math.floor(days));
+  return days > 365 ? 'More than a year' : getDays().format(Math.floor(days));
 }
 
-const DAYS = new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' });
+const getDays = once(() => new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' }));
 
 const Figure = ({ title, children }: { title: string; children: ReactNode }) => (
   <Paper withBorder p="lg" component="section" aria-label={title}>
@@ -124,9 +115,6 @@ const Amount = ({ nano }: { nano: bigint }) => (
     <Usd nano={nano} />
   </Text>
 );
-
-/** The newest keys, which a first call offers. */
-const OFFERED_KEYS: KeyChoice = { states: ['active'], take: 100 };
 
 /** A first call of the API, with the secret of a key that was created just now, or a placeholder. */
 function FirstCall() {

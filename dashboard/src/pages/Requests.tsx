@@ -5,6 +5,7 @@ import { usageConsoleApi } from '@turnpike/console-api/console/usage';
 import { PAGES } from '@turnpike/console-api/pages';
 import type * as z from 'zod/mini';
 import { callConsole } from '../console.ts';
+import { formatCount } from '../formatCount.ts';
 import { useKeyNames } from '../keys/useKeyNames.ts';
 import { Facts } from '../shell/Facts.tsx';
 import { Code, Loaded, Moment, Name, Page, Part } from '../shell/states.tsx';
@@ -79,7 +80,7 @@ function CallOf({ call }: { call: Call }) {
             Model: <Name>{call.canonical_model}</Name>,
             Key: <Name>{keyNames(call.key_id)}</Name>,
             Began: <Moment at={call.started_at} />,
-            Took: `${COUNT.format(seconds)} s`,
+            Took: `${formatCount(seconds)} s`,
             Recorded: <Moment at={call.recorded_at} />,
           }}
         />
@@ -89,12 +90,12 @@ function CallOf({ call }: { call: Call }) {
           facts={
             call.units === null
               ? {
-                  'Prompt tokens': COUNT.format(call.prompt_tokens),
-                  'Of them cached': COUNT.format(call.cached_prompt_tokens),
-                  'Completion tokens': COUNT.format(call.completion_tokens),
-                  ...(call.prompt_images > 0 && { 'Images in the prompt': COUNT.format(call.prompt_images) }),
+                  'Prompt tokens': formatCount(call.prompt_tokens),
+                  'Of them cached': formatCount(call.cached_prompt_tokens),
+                  'Completion tokens': formatCount(call.completion_tokens),
+                  ...(call.prompt_images > 0 && { 'Images in the prompt': formatCount(call.prompt_images) }),
                 }
-              : { [UNIT_NAMES[call.billing_unit]]: COUNT.format(call.units) }
+              : { [UNIT_NAMES[call.billing_unit]]: formatCount(call.units) }
           }
         />
       </Part>
@@ -103,7 +104,6 @@ function CallOf({ call }: { call: Call }) {
   );
 }
 
-const COUNT = new Intl.NumberFormat();
 const STATUS_NAMES: Record<Call['status'], string> = {
   success: 'Success',
   failure: 'Failure',
@@ -133,7 +133,7 @@ function Cost({ call }: { call: Call }) {
         {cost?.map((line) => (
           <tr key={line.item}>
             <td>{ITEM_NAMES[line.item]}</td>
-            <td>{line.quantity === null ? '' : COUNT.format(line.quantity)}</td>
+            <td>{line.quantity === null ? '' : formatCount(line.quantity)}</td>
             <td>{toPrice(line)}</td>
             <td>{nanoTextToUsd(line.amount_nano_usd)}</td>
           </tr>

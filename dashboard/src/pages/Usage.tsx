@@ -3,24 +3,15 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
 import { startTransition, useMemo, useState } from 'react';
-import * as z from 'zod/mini';
-import { queryClient, type WorkspaceParams } from '../account.ts';
 import { StackedBars } from '../charts/StackedBars.tsx';
-import { beginReads } from '../console.ts';
 import { toCsv } from '../csv.ts';
+import { formatCount } from '../formatCount.ts';
 import { useKeyNames } from '../keys/useKeyNames.ts';
+import { once } from '../once.ts';
 import { Empty, Failed, Loaded, Name, Page } from '../shell/states.tsx';
 import { WideTable } from '../shell/WideTable.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
-import {
-  type By,
-  type Period,
-  toDay,
-  toPeriod,
-  toPeriodBefore,
-  type UsageSearch,
-  usageSearchSchema,
-} from '../usage/period.ts';
+import { type By, type Period, toDay, toPeriod, toPeriodBefore, type UsageSearch } from '../usage/period.ts';
 import { usageQuery } from '../usage/readUsage.ts';
 import {
   type Measure,
@@ -47,17 +38,6 @@ const MEASURES: Record<Measure, string> = { cost: 'Cost', tokens: 'Tokens', requ
 /** Rows that the table shows at a time. */
 const ROWS = 50;
 
-/** Begins the reads of the page. */
-export const begin = ({ search: given, ...params }: WorkspaceParams & { search: unknown }) =>
-  beginReads(params, (workspace) => {
-    const search = z.parse(usageSearchSchema, given);
-    const period = toPeriod(search, Date.now());
-    if (typeof period === 'string') return;
-    const { split = 'model', show = 'cost' } = search;
-    void queryClient.prefetchQuery(usageQuery(workspace, period, split, show));
-    void queryClient.prefetchQuery(usageQuery(workspace, toPeriodBefore(period), 'none', show));
-  });
-
 /** The usage of a workspace and its cost: a chart, and a table with the same numbers. */
 export function Usage() {
   const search = useSearch({ from: `/shell/workspace${PAGES.usage}` });
@@ -65,6 +45,7 @@ export function Usage() {
   const period = useMemo(() => toPeriod(search, openedAt), [search, openedAt]);
   return (
     <Page title="Usage">
+      <Text c="dimmed">The calls of this workspace and their cost, by the day or hour in which they began.</Text>
       <Choices search={search} isWrong={typeof period === 'string'} />
       {typeof period === 'string' ? <Failed message={period} /> : <UsageOf period={period} search={search} />}
     </Page>
@@ -204,12 +185,10 @@ function Totals({ rows, period, before }: { rows: UsageRow[]; period: Period; be
   );
 }
 
-const COUNT = new Intl.NumberFormat();
-const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact' });
-const formatCount = (count: bigint): string => COUNT.format(count);
+const getShort = once(() => new Intl.NumberFormat(undefined, { notation: 'compact' }));
 const formatUsd = (nano: bigint): string => {
   const [dollars = '', digits = ''] = toExactUsd(nano).split('.');
-  return `$${COUNT.format(BigInt(dollars))}.${digits}`;
+  return `$${formatCount(BigInt(dollars))}.${digits}`;
 };
 
 const TOTALS: {
@@ -234,7 +213,7 @@ const TOTALS: {
 function toChange(now: bigint, old: bigint): string {
   if (old === 0n) return '';
   const tenths = ((now - old) * 1_000n) / old;
-  return ` (${tenths < 0n ? '−' : '+'}${COUNT.format(Math.abs(Number(tenths)) / 10)} %)`;
+  return ` (${tenths < 0n ? '−' : '+'}${formatCount(Math.abs(Number(tenths)) / 10)} %)`;
 }
 
 function Split({
@@ -271,7 +250,7 @@ function Split({
         labels={labels}
         stacks={stacks}
         format={show === 'cost' ? formatUsd : formatCount}
-        formatTick={show === 'cost' ? formatUsd : (count) => SHORT.format(count)}
+        formatTick={show === 'cost' ? formatUsd : (count) => getShort().format(count)}
       />
       <UsageRows table={table} by={period.by} split={SPLITS[split]} names={names} />
     </>
@@ -286,15 +265,17 @@ function toName({ model, keyId, others }: Series, keyName: (keyId: string) => st
 }
 
 const UTC = { timeZone: 'UTC' } as const;
-const DAY_SHORT = new Intl.DateTimeFormat(undefined, { ...UTC, day: 'numeric', month: 'short' });
-const DAY_LONG = new Intl.DateTimeFormat(undefined, { ...UTC, dateStyle: 'medium' });
-const HOUR_SHORT = new Intl.DateTimeFormat(undefined, { ...UTC, day: 'numeric', hour: '2-digit', minute: '2-digit' });
-const HOUR_LONG = new Intl.DateTimeFormat(undefined, { ...UTC, dateStyle: 'medium', timeStyle: 'short' });
+const getDayShort = once(() => new Intl.DateTimeFormat(undefined, { ...UTC, day: 'numeric', month: 'short' }));
+const getDayLong = once(() => new Intl.DateTimeFormat(undefined, { ...UTC, dateStyle: 'medium' }));
+const getHourShort = once(
+  () => new Intl.DateTimeFormat(undefined, { ...UTC, day: 'numeric', hour: '2-digit', minute: '2-digit' }),
+);
+const getHourLong = once(() => new Intl.DateTimeFormat(undefined, { ...UTC, dateStyle: 'medium', timeStyle: 'short' }));
 
 const toLabels = (start: number, by: By) =>
   by === 'day'
-    ? { short: DAY_SHORT.format(start), long: DAY_LONG.format(start) }
-    : { short: HOUR_SHORT.format(start), long: HOUR_LONG.format(start) };
+    ? { short: getDayShort().format(start), long: getDayLong().format(start) }
+    : { short: getHourShort().format(start), long: getHourLong().format(start) };
 
 /** The numbers of the chart, the latest hour or day first, with a file of them all. */
 function UsageRows({ table, by, split, names }: { table: UsageTable; by: By; split: string; names: Names }) {
@@ -310,8 +291,8 @@ function UsageRows({ table, by, split, names }: { table: UsageTable; by: By; spl
     <Stack>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" role="status">
-          Rows {COUNT.format(page * ROWS + 1)} to {COUNT.format(page * ROWS + shown.length)} of{' '}
-          {COUNT.format(lines.length)}. Times are UTC.
+          Rows {formatCount(page * ROWS + 1)} to {formatCount(page * ROWS + shown.length)} of{' '}
+          {formatCount(lines.length)}. Times are UTC.
         </Text>
         <Button variant="default" onClick={save}>
           Download all rows as CSV

@@ -2,7 +2,9 @@ import type { ApiRoute } from '@turnpike/internal-api/internalApi';
 import * as z from 'zod/mini';
 import type { AccountRoute } from './account/accountRoute.ts';
 import type { AnyConsoleRoute } from './console/consoleRoute.ts';
-import { sendCall, takeEarly } from './earlyCalls.ts';
+
+/** Longest wait for an answer, ms. A console host gives up on the service behind it before. */
+const TIMEOUT_MS = 12_000;
 
 /** A refused call, or one without an answer: `status` is 0 then, and `error` is `unreachable` or `timed_out`. */
 export class Refused extends Error {
@@ -60,8 +62,7 @@ async function send<const R extends ApiRoute>(
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   };
-  const early = body === undefined ? takeEarly(route.method, address) : undefined;
-  const { ok, status, content } = await (early ?? sendCall(address, call)).catch((error: Error) => {
+  const { ok, status, content } = await sendCall(address, call).catch((error: Error) => {
     throw new Refused(0, error.name === 'TimeoutError' ? words.timedOut : words.unreachable);
   });
   if (ok) {
@@ -71,6 +72,17 @@ async function send<const R extends ApiRoute>(
   }
   const refusal = z.safeParse(refusalSchema, content);
   throw new Refused(status, refusal.success ? refusal.data : words.unreadable);
+}
+
+/** Sends a call, with the cookies of the own origin. Returns the answer with its JSON; the content of another answer is undefined. */
+async function sendCall(address: string, call: RequestInit) {
+  const response = await fetch(address, {
+    ...call,
+    credentials: 'same-origin',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const content: unknown = await response.json().catch(() => undefined);
+  return { ok: response.ok, status: response.status, content };
 }
 
 /** Puts parameters into the path; those that it does not name become the query. */
