@@ -37,12 +37,15 @@ interface Stack {
  */
 export function StackedBars({
   title,
+  width,
   labels,
   stacks,
   format,
   formatTick,
 }: {
   title: string;
+  /** Width of the chart in pixels, as of `useWidth`. */
+  width: number;
   /** A short label of each bar for the axis, and a long one. */
   labels: { short: string; long: string }[];
   /** The colours suffice for 9. Other labels and stacks are drawn anew. */
@@ -50,8 +53,6 @@ export function StackedBars({
   format: (value: bigint) => string;
   formatTick: (value: bigint) => string;
 }) {
-  const ref = useRef<HTMLDivElement>(null);
-  const width = useWidth(ref);
   const [given, choose] = useState<number>();
   const count = labels.length;
   const chosen = given !== undefined && given < count ? given : undefined;
@@ -60,7 +61,7 @@ export function StackedBars({
     [labels, stacks],
   );
   const ticks = useMemo(() => listTicks(sums.reduce((most, sum) => (sum > most ? sum : most), 0n)), [sums]);
-  const plotWidth = Math.max(width - 2 * PADDING, count * LEAST_STEP);
+  const plotWidth = Math.max(width - AXIS_WIDTH - 2 * PADDING, count * LEAST_STEP);
   const step = plotWidth / count;
   const paths = useMemo(() => (width === 0 ? [] : listPaths(stacks, ticks, step)), [width, stacks, ticks, step]);
   const shown = chosen ?? count - 1;
@@ -75,7 +76,7 @@ export function StackedBars({
             </text>
           ))}
         </svg>
-        <div className="chart-scroll" ref={ref}>
+        <div className="chart-scroll">
           <Bars
             title={title}
             count={count}
@@ -107,8 +108,8 @@ export function StackedBars({
   );
 }
 
-/** Returns the width of an element, which is known before its first frame. It is 0 for a hidden element. */
-function useWidth(ref: RefObject<HTMLElement | null>): number {
+/** Returns the width of an element in pixels, which is known before its first frame. It is 0 for a hidden element. */
+export function useWidth(ref: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
     const element = ref.current;
@@ -250,27 +251,25 @@ function Drawing({
 
 /** Draws each series as one path, so that a year of bars is a few elements. */
 function listPaths(stacks: Stack[], ticks: bigint[], step: number): string[] {
-  const bases = new Map<number, bigint>();
+  const bases: bigint[] = [];
   const gap = step > 8 ? 2 : 0.5;
-  return stacks.map(({ values }) =>
-    values
-      .map((value, index) => {
-        if (value === 0n) return '';
-        const base = bases.get(index) ?? 0n;
-        bases.set(index, base + value);
-        const [bottom, top] = [toY(base, ticks), toY(base + value, ticks)];
-        const left = (index * step + gap / 2).toFixed(2);
-        return `M${left} ${bottom.toFixed(2)}V${top.toFixed(2)}h${(step - gap).toFixed(2)}V${bottom.toFixed(2)}z`;
-      })
-      .join(''),
-  );
+  const across = (step - gap).toFixed(2);
+  return stacks.map(({ values }) => {
+    let path = '';
+    for (const [index, value] of values.entries()) {
+      if (value === 0n) continue;
+      const base = bases[index] ?? 0n;
+      bases[index] = base + value;
+      const bottom = toY(base, ticks).toFixed(2);
+      path += `M${(index * step + gap / 2).toFixed(2)} ${bottom}V${toY(base + value, ticks).toFixed(2)}h${across}V${bottom}z`;
+    }
+    return path;
+  });
 }
 
 /** Rounds for the screen alone. */
-function toY(value: bigint, ticks: bigint[]): number {
-  const most = ticks.at(-1) || 1n;
-  return HEIGHT - BOTTOM - (Number((value * 100_000n) / most) / 100_000) * (HEIGHT - TOP - BOTTOM);
-}
+const toY = (value: bigint, ticks: bigint[]): number =>
+  HEIGHT - BOTTOM - (Number(value) / Number(ticks.at(-1) || 1n)) * (HEIGHT - TOP - BOTTOM);
 
 const describe = (stacks: Stack[], index: number, format: (value: bigint) => string): string =>
   stacks

@@ -2,8 +2,8 @@ import { Button, Group, NativeSelect, Paper, Stack, Text, TextInput } from '@man
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { PAGES } from '@turnpike/console-api/pages';
-import { startTransition, useMemo, useState } from 'react';
-import { StackedBars } from '../charts/StackedBars.tsx';
+import { startTransition, useMemo, useRef, useState } from 'react';
+import { StackedBars, useWidth } from '../charts/StackedBars.tsx';
 import { toCsv } from '../csv.ts';
 import { formatCount } from '../formatCount.ts';
 import { useKeyNames } from '../keys/useKeyNames.ts';
@@ -124,43 +124,33 @@ function Day({
 
 function UsageOf({ period, search }: { period: Period; search: UsageSearch }) {
   const workspace = useWorkspace();
-  const { organizationId, workspaceId } = workspace;
   const { split = 'model', show = 'cost' } = search;
   const query = useQuery(usageQuery(workspace, period, split, show));
   const before = useQuery(usageQuery(workspace, toPeriodBefore(period), 'none', show));
+  // Measured while the page waits for the answer, so that the chart is drawn once.
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
   return (
-    <Loaded query={query}>
-      {(rows) => (
-        <>
-          <Totals rows={rows} period={period} before={before.data} />
-          {sumTotal(rows, period).requests === 0n ? (
-            <Empty>
-              <Text>
-                No call began in this range. Choose a longer one, or make a call with a key of this workspace.
-              </Text>
-              <Link to={PAGES.keys} params={{ organizationId, workspaceId }} className="link">
-                Keys of this workspace
-              </Link>
-            </Empty>
-          ) : (
-            <Split
-              // Another choice begins at the first rows again.
-              key={JSON.stringify(search)}
-              rows={rows}
-              period={period}
-              search={search}
-            />
-          )}
-        </>
-      )}
-    </Loaded>
+    <Stack gap="lg" ref={frame}>
+      <Loaded query={query}>
+        {(rows) => (
+          <Split
+            // Another choice begins at the first rows again.
+            key={JSON.stringify(search)}
+            rows={rows}
+            before={before.data}
+            period={period}
+            search={search}
+            width={width}
+          />
+        )}
+      </Loaded>
+    </Stack>
   );
 }
 
 /** The sums of the whole period, each beside that of the period before. */
-function Totals({ rows, period, before }: { rows: UsageRow[]; period: Period; before: UsageRow[] | undefined }) {
-  const now = sumTotal(rows, period);
-  const old = before && sumTotal(before, toPeriodBefore(period));
+function Totals({ now, old }: { now: Sums; old: Sums | undefined }) {
   return (
     <Group component="dl" m={0} align="stretch" aria-label="Sums of the range">
       {TOTALS.map(({ name, of, format, note }) => (
@@ -216,16 +206,23 @@ function toChange(now: bigint, old: bigint): string {
   return ` (${tenths < 0n ? '−' : '+'}${formatCount(Math.abs(Number(tenths)) / 10)} %)`;
 }
 
+/** Usage as sums, as a chart and as a table. */
 function Split({
   rows,
+  before,
   period,
   search: { split = 'model', show = 'cost' },
+  width,
 }: {
   rows: UsageRow[];
+  before: UsageRow[] | undefined;
   period: Period;
   search: UsageSearch;
+  width: number;
 }) {
+  const { organizationId, workspaceId } = useWorkspace();
   const table = useMemo(() => sumUsage(rows, period, show), [rows, period, show]);
+  const old = useMemo(() => before && sumTotal(before, toPeriodBefore(period)), [before, period]);
   const keyName = useKeyNames(table.series.flatMap(({ keyId }) => keyId ?? []));
   const names = useMemo(
     () => new Map(table.series.map((series) => [series, toName(series, keyName)])),
@@ -245,14 +242,27 @@ function Split({
   );
   return (
     <>
-      <StackedBars
-        title={`${MEASURES[show]} by ${period.by} and ${SPLITS[split].toLowerCase()}`}
-        labels={labels}
-        stacks={stacks}
-        format={show === 'cost' ? formatUsd : formatCount}
-        formatTick={show === 'cost' ? formatUsd : (count) => getShort().format(count)}
-      />
-      <UsageRows table={table} by={period.by} split={SPLITS[split]} names={names} />
+      <Totals now={table.total} old={old} />
+      {table.total.requests === 0n ? (
+        <Empty>
+          <Text>No call began in this range. Choose a longer one, or make a call with a key of this workspace.</Text>
+          <Link to={PAGES.keys} params={{ organizationId, workspaceId }} className="link">
+            Keys of this workspace
+          </Link>
+        </Empty>
+      ) : (
+        <>
+          <StackedBars
+            title={`${MEASURES[show]} by ${period.by} and ${SPLITS[split].toLowerCase()}`}
+            width={width}
+            labels={labels}
+            stacks={stacks}
+            format={show === 'cost' ? formatUsd : formatCount}
+            formatTick={show === 'cost' ? formatUsd : (count) => getShort().format(count)}
+          />
+          <UsageRows table={table} labels={labels} by={period.by} split={SPLITS[split]} names={names} />
+        </>
+      )}
     </>
   );
 }
@@ -278,14 +288,26 @@ const toLabels = (start: number, by: By) =>
     : { short: getHourShort().format(start), long: getHourLong().format(start) };
 
 /** The numbers of the chart, the latest hour or day first, with a file of them all. */
-function UsageRows({ table, by, split, names }: { table: UsageTable; by: By; split: string; names: Names }) {
+function UsageRows({
+  table,
+  labels,
+  by,
+  split,
+  names,
+}: {
+  table: UsageTable;
+  labels: { long: string }[];
+  by: By;
+  split: string;
+  names: Names;
+}) {
   const [page, setPage] = useState(0);
   const lines = useMemo(() => listLines(table), [table]);
   const turnTo = (next: number) => startTransition(() => setPage(next));
   const shown = lines.slice(page * ROWS, (page + 1) * ROWS);
   const save = () => {
     const first = toDay(table.starts[0] ?? 0);
-    saveCsv(`usage-${first}-${toDay(table.starts.at(-1) ?? 0)}.csv`, toUsageCsv(lines, split, names));
+    saveCsv(`usage-${first}-${toDay(table.starts.at(-1) ?? 0)}.csv`, toUsageCsv(lines, table.starts, split, names));
   };
   return (
     <Stack>
@@ -299,9 +321,9 @@ function UsageRows({ table, by, split, names }: { table: UsageTable; by: By; spl
         </Button>
       </Group>
       <WideTable label="Usage" columns={[BYS[by], split, ...COLUMNS.map(({ name }) => name)]}>
-        {shown.map(({ start, series, sums }) => (
-          <tr key={`${start} ${series.model} ${series.keyId}`}>
-            <td style={{ whiteSpace: 'nowrap' }}>{toLabels(start, by).long}</td>
+        {shown.map(({ index, series, sums }) => (
+          <tr key={`${index} ${series.model} ${series.keyId}`}>
+            <td style={{ whiteSpace: 'nowrap' }}>{labels[index]?.long}</td>
             <td>
               <Name>{names.get(series) ?? ''}</Name>
             </td>
@@ -337,26 +359,28 @@ const COLUMNS: { name: string; of: (sums: Sums) => bigint; format: (value: bigin
 ];
 
 interface Line {
-  start: number;
+  /** Place of the hour or day in the table. */
+  index: number;
   series: Series;
   sums: Sums;
 }
 
-const listLines = ({ starts, series }: UsageTable): Line[] =>
-  starts
-    .flatMap((start, index) =>
-      series.flatMap((one): Line[] => {
-        const sums = one.sums[index];
-        return sums && sums.requests > 0n ? [{ start, series: one, sums }] : [];
-      }),
-    )
-    .sort((a, b) => b.start - a.start);
+function listLines({ starts, series }: UsageTable): Line[] {
+  const lines: Line[] = [];
+  for (let index = starts.length - 1; index >= 0; index -= 1) {
+    for (const one of series) {
+      const sums = one.sums[index];
+      if (sums && sums.requests > 0n) lines.push({ index, series: one, sums });
+    }
+  }
+  return lines;
+}
 
-const toUsageCsv = (lines: Line[], split: string, names: Names): string =>
+const toUsageCsv = (lines: Line[], starts: number[], split: string, names: Names): string =>
   toCsv([
     ['Start (UTC)', split, 'Cost (USD)', ...COLUMNS.slice(1).map(({ name }) => name)],
-    ...lines.map(({ start, series, sums }) => [
-      new Date(start).toISOString(),
+    ...lines.map(({ index, series, sums }) => [
+      new Date(starts[index] ?? 0).toISOString(),
       names.get(series) ?? '',
       { decimal: toExactUsd(sums.cost) },
       ...COLUMNS.slice(1).map(({ of }) => of(sums)),

@@ -47,53 +47,41 @@ export interface UsageTable {
 export function sumUsage(rows: UsageRow[], period: Period, shown: Measure): UsageTable {
   const starts = listStarts(period);
   const indexOf = new Map(starts.map((start, index) => [start, index]));
-  const total = noSums();
-  const found = new Map<string, Series>();
+  const found = new Map<string, Omit<Series, 'total'>>();
   for (const row of rows) {
     const index = indexOf.get(Date.parse(row.start));
     if (index === undefined) continue;
     const { model, key_id: keyId, others } = row;
     const id = `${model ?? ''}\n${keyId ?? ''}`;
-    const series = found.get(id) ?? { model, keyId, others, total: noSums(), sums: starts.map(noSums) };
+    const series = found.get(id) ?? { model, keyId, others, sums: starts.map(() => NONE) };
     found.set(id, series);
-    const sums = toSums(row);
-    for (const sum of [series.total, total, series.sums[index]]) if (sum) add(sum, sums);
+    series.sums[index] = add(series.sums[index] ?? NONE, toSums(row));
   }
   const series = [...found]
+    .map(([id, one]) => ({ id, one: { ...one, total: one.sums.reduce(add, NONE) } }))
     .sort(
-      ([id, a], [other, b]) =>
+      ({ id, one: a }, { id: other, one: b }) =>
         Number(a.others !== null) - Number(b.others !== null) ||
         compare(measure(b.total, shown), measure(a.total, shown)) ||
         compare(id, other),
     )
-    .map(([, one]) => one);
-  return { starts, series, total };
+    .map(({ one }) => one);
+  return { starts, series, total: series.reduce((sum, { total }) => add(sum, total), NONE) };
 }
 
 /** Sums up all rows that begin in the period. */
-export function sumTotal(rows: UsageRow[], { start, end }: Period): Sums {
-  const total = noSums();
-  for (const row of rows) {
-    const at = Date.parse(row.start);
-    if (at >= start && at < end) add(total, toSums(row));
-  }
-  return total;
-}
+export const sumTotal = (rows: UsageRow[], { start, end }: Period): Sums =>
+  rows
+    .filter((row) => {
+      const at = Date.parse(row.start);
+      return at >= start && at < end;
+    })
+    .map(toSums)
+    .reduce(add, NONE);
 
-const noSums = (): Sums => ({ cost: 0n, prompt: 0n, cached: 0n, completion: 0n, requests: 0n, errors: 0n });
+const NONE: Sums = { cost: 0n, prompt: 0n, cached: 0n, completion: 0n, requests: 0n, errors: 0n };
 
-/** The sums of rows that were read, so that another choice does not parse them anew. */
-const parsed = new WeakMap<UsageRow, Sums>();
-
-function toSums(row: UsageRow): Sums {
-  const known = parsed.get(row);
-  if (known) return known;
-  const sums = parseSums(row);
-  parsed.set(row, sums);
-  return sums;
-}
-
-const parseSums = (row: UsageRow): Sums => ({
+const toSums = (row: UsageRow): Sums => ({
   cost: BigInt(row.charge_nano_usd),
   prompt: BigInt(row.prompt_tokens),
   cached: BigInt(row.cached_prompt_tokens),
@@ -102,13 +90,18 @@ const parseSums = (row: UsageRow): Sums => ({
   errors: BigInt(row.failure) + BigInt(row.unknown),
 });
 
-function add(sum: Sums, further: Sums): void {
-  sum.cost += further.cost;
-  sum.prompt += further.prompt;
-  sum.cached += further.cached;
-  sum.completion += further.completion;
-  sum.requests += further.requests;
-  sum.errors += further.errors;
+/** Most hours, days and series have one row, which needs no sum of its own. */
+function add(sum: Sums, further: Sums): Sums {
+  if (sum === NONE) return further;
+  if (further === NONE) return sum;
+  return {
+    cost: sum.cost + further.cost,
+    prompt: sum.prompt + further.prompt,
+    cached: sum.cached + further.cached,
+    completion: sum.completion + further.completion,
+    requests: sum.requests + further.requests,
+    errors: sum.errors + further.errors,
+  };
 }
 
 function compare<Value extends bigint | string>(a: Value, b: Value): number {
