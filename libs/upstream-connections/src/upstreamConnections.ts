@@ -84,7 +84,7 @@ export class UpstreamConnection {
     return this.#socket?.readyState === 'open';
   }
 
-  /** Nothing that was written waits here for the upstream to take it. */
+  /** Whether the upstream has taken all that was written. */
   get hasSentAll(): boolean {
     return this.#socket?.writableLength === 0;
   }
@@ -264,8 +264,8 @@ function untilOpen(socket: Socket, opened: 'connect' | 'secureConnect', timeoutM
   const { stop: stopWaiting } = startDeadline(Math.max(0, timeoutMs), giveUp);
   socket.once(opened, () => {
     stopWaiting();
-    // A connection may last for long: nothing of this is kept with it. Whoever gets it hears of errors a moment later, and one that
-    // nobody hears would end the process.
+    // A connection may last for long, so it keeps none of these listeners. Its user listens for errors a moment later. Until then one
+    // listener stands, because an error without a listener would end the process.
     socket.off('error', reject).off('close', stopWaiting).on('error', hearNothing);
     resolve(socket);
   });

@@ -164,7 +164,7 @@ export class ShardAbsorber implements Absorber {
       }
       if (failed && !isAnyTakenOver) throw failed.reason;
     }
-    // They may be under way to Redis again with what is put back, and nobody would ask about them any more.
+    // A put-back may bring these calls to Redis again, and no router would ask about them any more.
     if (this.#sessionState.session?.token !== token || this.#sessionState.putBacks !== putBacks)
       throw new Error('calls were put back while they were asked about');
     return { final, unknown, deadLetters };

@@ -80,7 +80,7 @@ export class EngineStream {
   #identity: AnswerIdentity | undefined;
   #frame: ChunkFrame | undefined;
   #latestUsage: Buffer | ShownUsage | undefined;
-  /** Where the bytes of the latest usage lie. */
+  /** The place of the latest usage in its bytes. */
   #usageRoom = NO_ROOM;
   /** The engine's latest. */
   #finishReason: string | undefined;
@@ -161,7 +161,7 @@ export class EngineStream {
     const value = this.#values.edit(given);
     if (value === undefined) return this.#values.hasUnshowableCall ? UNSHOWABLE : NONSENSE;
     const isSilent = saysNothing(value);
-    // What is said now is not in the counts before it.
+    // The last counts do not include this text.
     if (!isSilent) this.#hasFinalUsage = false;
     if (reason !== null) this.#finishReason = reason;
     if (reason !== null) this.#stopText = readStopText(choice);

@@ -138,7 +138,7 @@ export const CHAT_DELTAS = {
 /** Fields of all chunks of a stream. */
 interface ChunkHead extends AnswerIdentity {
   model: string;
-  /** Whoever asked for usage sees the key on every chunk, as the convention has it. */
+  /** A client that asked for usage gets the key on every chunk, as the convention has it. */
   usage?: TokenUsage | null;
 }
 

@@ -163,10 +163,10 @@ export function affordableOutputTokens(
 }
 
 /**
- * The bound of an admitted call with as much output as fits the window beside its prompt. An engine counts the prompt where the client
- * named no output length, and beside the byte bound of the prompt the model's longest output may not fit the window: a guess would
- * have the engine refuse a call that fits, or cut its answer. What is held stays as it was taken: it is above what the call can cost within the window, however long its prompt
- * is. Where nobody counts in time, or the key has its part of counts under way, the bytes decide.
+ * Returns the bound of an admitted call with as much output as fits the window beside its prompt. An engine counts the prompt if the
+ * client named no output length and the model's longest output may not fit beside the byte bound of the prompt. A guess would have the
+ * engine refuse a call that fits, or cut its answer. The hold stays as it is: it is above the cost of any call within the window. If no
+ * engine counts in time, or the key has its part of counts under way, the byte bound decides.
  */
 export async function fitOutput(
   countPromptTokens: CountPromptTokens,
