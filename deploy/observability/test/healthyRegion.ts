@@ -17,6 +17,12 @@ export const HEALTHY: Record<string, string> = {
     ]),
   ),
   [`up${at('control-plane')}`]: stays(1),
+  ...Object.fromEntries(
+    ['auth', 'usage-ledger', 'media-jobs', 'control-plane'].map((service) => [
+      `turnpike_ready${at(service, 'check="postgres"')}`,
+      stays(1),
+    ]),
+  ),
   [`turnpike_mail_oldest_seconds${at('control-plane')}`]: stays(120),
   [`turnpike_mail_attempts_total${at('control-plane', 'outcome="sent"')}`]: grows(2),
   [`turnpike_mail_attempts_total${at('control-plane', 'outcome="address_refused"')}`]: grows(3),

@@ -1,6 +1,6 @@
 import { followFeed } from '@turnpike/feed/followFeed';
 import { createRequestMetrics } from '@turnpike/http-service/observeRequests';
-import { observeWarnings } from '@turnpike/http-service/serviceApps';
+import { observeReadiness, observeWarnings } from '@turnpike/http-service/serviceApps';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { createExchangeCounter } from '@turnpike/request-throttle/shareThrottles';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
@@ -36,6 +36,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
   });
   observeBuild(telemetry.meter, { version: '1.0.0', revision: 'abc' });
   measureRequests(telemetry.meter);
+  observeReadiness({ postgres: () => true }, telemetry);
   observeWarnings(() => [{ kind: 'file_refused', subject: 'CATALOG_FILE', text: 'refused' }], telemetry);
   createExchangeCounter(telemetry.meter)('failed');
   measureInference(telemetry.meter);

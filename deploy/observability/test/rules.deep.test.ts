@@ -124,8 +124,9 @@ const CASES: Case[] = [
   },
   {
     alert: 'PostgresAway',
-    series: { [at('turnpike_ledger_dead_letters')]: UNKNOWN },
-    says: 'Postgres does not answer the ledger',
+    series: { [at('turnpike_ready', 'job="auth"')]: stays(0) },
+    labels: { job: 'auth' },
+    says: 'Postgres does not answer auth',
   },
   {
     alert: 'EventLogAway',
@@ -232,7 +233,7 @@ const CASES: Case[] = [
   },
   {
     alert: 'AccountPostgresAway',
-    series: { [at('turnpike_euro_rate_known')]: UNKNOWN },
+    series: { [at('turnpike_ready', 'job="control-plane"')]: stays(0) },
     says: 'Postgres does not answer the control plane. The regions serve calls without it.',
   },
   {

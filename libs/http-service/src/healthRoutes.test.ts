@@ -4,9 +4,12 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { createHttpApp } from './createHttpApp.ts';
 import { createHealthRoutes, type ReadinessChecks, type Warning } from './healthRoutes.ts';
 import { listen } from './listen.ts';
+import { observeReadiness } from './serviceApps.ts';
 
 const there = { disk: true, redis: true, postgres: true };
 let balances: true | string = true;
@@ -101,4 +104,22 @@ it('names what wants a look, ready or not', async () => {
   });
   Object.assign(there, { redis: true });
   warnings = [];
+});
+
+it('measures each readiness check: 1 where what it asks for is there, 0 where it is not, says why not, or hangs', async () => {
+  const log = createLogger({ service: 'test', level: 'silent' });
+  const telemetry = startTelemetry({ service: 'test', scope: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
+  const checks: ReadinessChecks = {
+    disk: () => true,
+    balances: () => 'they are waited for',
+    redis: () => Promise.reject(new Error('connect ECONNREFUSED')),
+    postgres: () => Promise.withResolvers<boolean>().promise,
+  };
+  observeReadiness(checks, telemetry);
+  try {
+    const samples = await readMetrics(telemetry);
+    expect(Object.keys(checks).map((check) => samples.get(`turnpike_ready{check="${check}"}`))).toEqual([1, 0, 0, 0]);
+  } finally {
+    await telemetry.shutdown();
+  }
 });

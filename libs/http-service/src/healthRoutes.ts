@@ -52,7 +52,9 @@ export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => 
       guard: openGuard,
       handler: async (_req, res) => {
         if (isEnding(res)) return void res.status(503).json({ status: 'ending' });
-        const missing = await findMissing(checks);
+        const missing: string[] = [];
+        for (const { name, isThere, why } of await readReadiness(checks, CHECK_TIMEOUT_MS))
+          if (!isThere) missing.push(why === undefined ? name : `${name}: ${why}`);
         since = missing.length === 0 ? undefined : (since ?? new Date().toISOString());
         const warnings = listWarnings().map(({ text }) => text);
         const more = warnings.length > 0 ? { warnings } : {};
@@ -63,19 +65,26 @@ export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => 
   ];
 }
 
-async function findMissing(checks: ReadinessChecks): Promise<string[]> {
-  const missing = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => {
-      const found = await withinTime(Promise.try(check)).catch(() => false);
-      if (found === true) return [];
-      return found === false ? [name] : [`${name}: ${found}`];
-    }),
-  );
-  return missing.flat();
+/** Result of one readiness check. */
+interface CheckResult {
+  name: string;
+  isThere: boolean;
+  /** For operators, where the check has words for it. */
+  why?: string;
 }
 
-async function withinTime(check: Promise<Readiness>): Promise<Readiness> {
+/** Asks every check for `timeoutMs` at most. One that throws or says nothing in time finds that something is missing. Never rejects. */
+export function readReadiness(checks: ReadinessChecks, timeoutMs: number): Promise<CheckResult[]> {
+  return Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const found = await withinTime(Promise.try(check), timeoutMs).catch(() => false);
+      return typeof found === 'string' ? { name, isThere: false, why: found } : { name, isThere: found };
+    }),
+  );
+}
+
+async function withinTime(check: Promise<Readiness>, timeoutMs: number): Promise<Readiness> {
   const { promise: passed, resolve } = Promise.withResolvers<string>();
-  const { stop } = startDeadline(CHECK_TIMEOUT_MS, () => resolve(`no answer within ${CHECK_TIMEOUT_MS / 1_000} s`));
+  const { stop } = startDeadline(timeoutMs, () => resolve(`no answer within ${timeoutMs / 1_000} s`));
   return Promise.race([check, passed]).finally(stop);
 }

@@ -4,7 +4,7 @@ import type { WireError } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createHttpApp, type HttpAppOptions, type Route } from './createHttpApp.ts';
 import { openGuard } from './guard.ts';
-import { createHealthRoutes, type ReadinessChecks, type Warning } from './healthRoutes.ts';
+import { createHealthRoutes, type ReadinessChecks, readReadiness, type Warning } from './healthRoutes.ts';
 import type { AccessLog } from './observeRequests.ts';
 
 /** Routes, and how what their handlers throw is worded. */
@@ -32,6 +32,7 @@ export function createServiceApps(
   const { routes: internalRoutes, toWireError } = routes.internal;
   const { listWarnings } = routes;
   if (listWarnings) observeWarnings(listWarnings, telemetry);
+  observeReadiness(routes.readinessChecks, telemetry);
   const common = [...createHealthRoutes(routes.readinessChecks, listWarnings), createMetricsRoute(telemetry)];
   return {
     publicApp:
@@ -51,6 +52,21 @@ export function observeWarnings(listWarnings: () => Warning[], { meter }: Pick<T
     })
     .addCallback((result) => {
       for (const { kind, subject } of listWarnings()) result.observe(1, { kind, subject });
+    });
+}
+
+/** Longest wait for one check at a scrape, within the deadline of all gauges. */
+const SCRAPED_CHECK_MS = 2_000;
+
+/** Measures each readiness check at every scrape: 1 where what it asks for is there, else 0. */
+export function observeReadiness(checks: ReadinessChecks, { meter }: Pick<Telemetry, 'meter'>): void {
+  meter
+    .createObservableGauge('turnpike_ready', {
+      description: 'Whether what a process cannot serve without is there, by readiness check: 1 while it is, else 0.',
+    })
+    .addCallback(async (result) => {
+      for (const { name, isThere } of await readReadiness(checks, SCRAPED_CHECK_MS))
+        result.observe(Number(isThere), { check: name });
     });
 }
 
