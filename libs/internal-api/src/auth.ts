@@ -5,6 +5,7 @@ import { budgetPeriodSchema } from './budgetPeriod.ts';
 import { afterId, anyId, capNanoUsd, modelId, nextAfter, organizationId, text, workspaceId } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { keyRecordSchema } from './keyRecord.ts';
+import { LISTED_YEARS } from './listedYears.ts';
 import { ROTATION_FAULTS } from './rotationFaults.ts';
 
 /** SHA-256 of a key, which travels in the key's stead. */
@@ -31,7 +32,10 @@ const periodBudget = z
 /** Models that a key may call, by id, whether the catalog has them or not. Null is no limit. */
 const allowedModels = z.array(modelId).min(1).max(100).nullable().default(null);
 const changeId = z.string().regex(/^\d{1,18}$/, 'must be the id of a change');
-const expiresAt = z.iso.datetime({ offset: true }).nullable();
+const expiresAt = z.iso
+  .datetime({ offset: true })
+  .refine(...LISTED_YEARS)
+  .nullable();
 const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
 
 /** A workspace as the operator reads it. */

@@ -3,6 +3,7 @@ import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { afterId, anyId, month, nextAfter, text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
+import { LISTED_YEARS } from './listedYears.ts';
 
 /** Most entries of one page of a list. */
 export const PAGE_SIZE = 500;
@@ -65,7 +66,11 @@ export const VERIFICATION_STATUSES = ['requires_input', 'processing', 'verified'
 const verificationState = {
   status: z.enum(VERIFICATION_STATUSES),
   reason_code: text.min(1).max(100).nullable().default(null),
-  expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .refine(...LISTED_YEARS)
+    .nullable()
+    .default(null),
   is_redacted: z.boolean().default(false),
 };
 const verificationSchema = z.object({

@@ -129,6 +129,8 @@ it.each([
   ['tpm', { tpm: 1.5 }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '1e9' }],
   ['expires_at', { expires_at: 'tomorrow' }],
+  ['expires_at', { expires_at: '0000-01-01T00:00:00Z' }],
+  ['expires_at', { expires_at: '9999-12-31T23:59:59-23:59' }],
   ['body', { status: 'blocked' }],
 ])('refuses a key whose %s is wrong', async (param, changes) => {
   const { registration } = await registerAKey(auth);

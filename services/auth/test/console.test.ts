@@ -217,6 +217,8 @@ it.each([
   ['allowed_models.0', { allowed_models: ['Not an id'] }],
   ['allowed_models', { allowed_models: Array.from({ length: 101 }, (_, nth) => `model-${nth}`) }],
   ['expires_at', { expires_at: 'tomorrow' }],
+  ['expires_at', { expires_at: '0000-01-01T00:00:00Z' }],
+  ['expires_at', { expires_at: '9999-12-31T23:59:59-23:59' }],
   ['body', { workspace_id: 'ws_other' }],
 ])('refuses a key whose %s is wrong', async (param, changes) => {
   const { workspaceId } = await putAWorkspace(auth);
@@ -390,6 +392,8 @@ it.each([
   ['tpm', { tpm: null }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '9999999999999999' }],
   ['expires_at', { expires_at: 'tomorrow' }],
+  ['expires_at', { expires_at: '0000-01-01T00:00:00Z' }],
+  ['expires_at', { expires_at: '9999-12-31T23:59:59-23:59' }],
   ['body', { status: 'active' }],
 ])('refuses an update whose %s is wrong', async (param, update) => {
   const { ask, read } = await aChangedKey();

@@ -1,3 +1,4 @@
+import { LISTED_YEARS } from '@turnpike/internal-api/listedYears';
 import { ROTATION_FAULTS } from '@turnpike/internal-api/rotationFaults';
 import * as z from 'zod/mini';
 import { capNanoUsd, limitNanoUsd, nanoUsd } from '../amounts.ts';
@@ -7,7 +8,7 @@ const keyName = z
   .string()
   .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line'));
 /** The end of a key. Null means none. */
-const expiresAt = z.nullable(z.iso.datetime({ offset: true }));
+const expiresAt = z.nullable(z.iso.datetime({ offset: true }).check(z.refine(...LISTED_YEARS)));
 /** The hash and the last four characters of a secret that the caller made. */
 const newSecret = {
   key_sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex')),

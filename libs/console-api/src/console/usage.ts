@@ -1,3 +1,4 @@
+import { LISTED_YEARS } from '@turnpike/internal-api/listedYears';
 import { BILLING_UNITS, MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
 import { nanoUsd } from '../amounts.ts';
@@ -13,7 +14,10 @@ export const USAGE_MEASURES = ['cost', 'tokens', 'requests', 'errors'] as const;
 export type UsageMeasure = (typeof USAGE_MEASURES)[number];
 /** A UTC day, or the begin of a UTC hour. */
 const dayOrHour = z.union(
-  [z.iso.date(), z.iso.datetime({ precision: -1 }).check(z.regex(/:00Z$/))],
+  [
+    z.iso.date().check(z.refine(...LISTED_YEARS)),
+    z.iso.datetime({ precision: -1 }).check(z.refine(...LISTED_YEARS), z.regex(/:00Z$/)),
+  ],
   'must be a day as YYYY-MM-DD, or an hour as YYYY-MM-DDTHH:00Z',
 );
 const isHour = (time: string): boolean => time.includes('T');

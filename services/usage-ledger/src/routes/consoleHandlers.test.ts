@@ -239,6 +239,7 @@ it('refuses a table of more rows than an answer may have, and gives it by fewer 
 
 it.each([
   ['start', { start: 'today', end: '2026-10-01' }],
+  ['start', { start: '0000-01-01', end: '0000-01-02' }],
   ['end', { start: '2026-10-01', end: '2026-10-01' }],
   ['end', { start: '2025-10-01', end: '2026-10-03' }],
   ['end', { start: '2025-10-01' }],
