@@ -60,6 +60,13 @@ const auditSchema = z.object({
   request_id: z.string().nullable(),
 });
 
+const PAYMENTS_AWAY = {
+  payments_away: {
+    status: 503,
+    message: 'The payment processor does not answer. No payment was changed, and what was read is kept.',
+  },
+};
+
 export const VERIFICATION_KINDS = ['document', 'business', 'phone'] as const;
 export const VERIFICATION_STATUSES = ['requires_input', 'processing', 'verified', 'canceled'] as const;
 /** The state of a verification at its provider. Redacted: the provider has erased the evidence. */
@@ -343,7 +350,7 @@ export const controlPlaneApi = defineApi('control-plane', {
     faults: {
       top_up_not_found: { status: 404, message: 'There is no such top-up.' },
       billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
-      payments_away: { status: 503, message: 'The payment processor does not answer. Nothing was changed.' },
+      ...PAYMENTS_AWAY,
     },
   },
   startRefund: {
@@ -439,7 +446,7 @@ export const controlPlaneApi = defineApi('control-plane', {
     }),
     faults: {
       billing_not_provisioned: { status: 409, message: 'The control plane has no account at a payment processor.' },
-      payments_away: { status: 503, message: 'The payment processor does not answer. What was read is kept.' },
+      ...PAYMENTS_AWAY,
     },
   },
   setAutomaticLimit: {

@@ -107,6 +107,13 @@ async function failureOf(call: Promise<unknown>): Promise<CallFailure> {
   throw error;
 }
 
+it('words no fault in two ways', async () => {
+  await serveThings();
+  const thing_busy = { status: 503, message: 'Wait.' };
+  const routes = { ...things.routes, putThing: { ...things.routes.putThing, faults: { thing_busy } } };
+  expect(() => createFaultWording({ routes })).toThrow('two routes word thing_busy differently');
+});
+
 it('carries parameters of path and query, bodies and answers from the caller to the handler and back', async () => {
   await serveThings();
   const client = aClient();

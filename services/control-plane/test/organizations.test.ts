@@ -60,6 +60,16 @@ it('lets one of fifty accept an invitation, and only whose address it is', async
   expect(body.members.map(({ role }: { role: string }) => role)).toEqual(['owner', 'developer']);
 });
 
+it('invites no address of a member, and says whose it is', async () => {
+  const { owner, path } = await anOrganization();
+  const person = await join(owner, path, 'developer');
+  const refused = await owner.post(`${path}/invitations`, { address: person.address, role: 'admin' });
+  expect([refused.status, refused.body]).toEqual([
+    409,
+    { error: 'is_a_member', message: 'This address is that of a member already.' },
+  ]);
+});
+
 it('takes no invitation that was withdrawn, replaced, is 7 days old, or whose sender may not give it any more', async () => {
   const { owner, path, id } = await anOrganization();
   const admin = await join(owner, path, 'admin');

@@ -129,6 +129,12 @@ const PAYMENT_REFUSALS = {
     message: 'There is no euro rate for this month yet, so nothing was charged. Try again later.',
   },
 };
+const DETAILS_ARE_CHANGING = {
+  details_are_changing: {
+    status: 409,
+    message: 'The address or the VAT id is being changed, so nothing was charged or saved. Try again in some seconds.',
+  },
+};
 /** An amount of cents in a query. */
 const centsText = z.pipe(
   z.string().check(z.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of cents')),
@@ -173,10 +179,7 @@ export const billingRoutes = defineRoutes({
         status: 409,
         message: 'Your VAT id is being checked, so nothing was charged. Try again within a minute.',
       },
-      details_are_changing: {
-        status: 409,
-        message: 'The address or the VAT id is being changed, so nothing was charged. Try again in some seconds.',
-      },
+      ...DETAILS_ARE_CHANGING,
       too_many_top_ups: { status: 429, message: 'There are {most} open payments. Pay one, or wait until they expire.' },
     },
   },
@@ -248,10 +251,7 @@ export const billingRoutes = defineRoutes({
     faults: {
       ...PAYMENTS_AWAY,
       billing_not_provisioned: { status: 409, message: 'Nothing can be paid in here.' },
-      details_are_changing: {
-        status: 409,
-        message: 'Another change of the address or the VAT id is under way. Try again in some seconds.',
-      },
+      ...DETAILS_ARE_CHANGING,
       address_not_recognized: {
         status: 400,
         message: 'This address is in no place that is known. Check country, postal code and state.',

@@ -167,7 +167,7 @@ export const organizationRoutes = defineRoutes({
     answer: organizationSchema,
     faults: {
       ...UNKNOWN_INVITATION,
-      is_a_member: { status: 409, message: 'You are a member of this organization already.' },
+      already_joined: { status: 409, message: 'You are a member of this organization already.' },
       too_many_organizations: { status: 409, message: 'One user may belong to 20 organizations at most.' },
     },
   },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { toProblem } from '@turnpike/config/toProblem';
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import { admitOnly, type Guard } from '@turnpike/http-service/guard';
@@ -6,7 +7,7 @@ import { retryAfter } from '@turnpike/public-api/headers';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { z } from 'zod';
-import type { ApiRoute, InternalApi, InternalRoute } from '../internalApi.ts';
+import type { ApiRoute, FaultWording, InternalApi, InternalRoute } from '../internalApi.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024;
 
@@ -109,14 +110,19 @@ const invalid = (param: string, problem: string): ApiError<InvalidRequest> =>
 
 /**
  * Returns a function that words an error from a handler of an API. It gives 400 for an invalid parameter or body, words
- * the declared faults of the routes, and returns undefined for any other error.
+ * the declared faults of the routes, and returns undefined for any other error. Throws if two routes word one fault differently.
  */
 export function createFaultWording({
   routes,
 }: {
   routes: Record<string, ApiRoute>;
 }): (error: unknown) => WireError | undefined {
-  const wordings = new Map(Object.values(routes).flatMap(({ faults = {} }) => Object.entries(faults)));
+  const wordings = new Map<string, FaultWording>();
+  for (const [kind, wording] of Object.values(routes).flatMap(({ faults = {} }) => Object.entries(faults))) {
+    if (!isDeepStrictEqual(wordings.get(kind) ?? wording, wording))
+      throw new Error(`two routes word ${kind} differently`);
+    wordings.set(kind, wording);
+  }
   return (error) => {
     if (!(error instanceof ApiError)) return undefined;
     const { fault } = error;

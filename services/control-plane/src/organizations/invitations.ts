@@ -143,7 +143,7 @@ export async function acceptInvitation(db: Db, { token, userId }: { token: strin
       data: [{ organizationId, userId, role }],
       skipDuplicates: true,
     });
-    if (joined === 0) throw new ApiError({ kind: 'is_a_member' });
+    if (joined === 0) throw new ApiError({ kind: 'already_joined' });
     await writeAudit(tx, origin, {
       organizationId,
       actor: userId,
