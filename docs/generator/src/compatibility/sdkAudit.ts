@@ -25,424 +25,254 @@ export interface Audit {
   forms?: AuditedForms[];
 }
 
-const CHAT = 'chat/completions/completions.d.ts';
-const TEXT = 'completions.d.ts';
+const VERDICTS = {
+  forwarded: { support: 'partial', note: 'Forwarded to the engine, which takes, ignores or refuses it.' },
+  refused: { support: 'no', note: '400.' },
+  /** Media refuse what their schemas do not have. */
+  unknown: { support: 'no', note: '422.' },
+  dropped: { support: 'no', note: 'Taken, and not passed to engines.' },
+  never: { support: 'no', note: 'Not in any answer.' },
+  hidden: { support: 'no', note: 'Not exposed.' },
+  unpadded: { support: 'no', note: 'Nothing is padded.' },
+  needless: { support: 'no', note: 'Ignored: nothing is padded.' },
+  elsewhere: { support: 'no', note: 'See `usage.cache_creation_input_tokens`.' },
+  byUnits: { support: 'no', note: 'See `usage.units_consumed`: media are not counted in tokens.' },
+  ofOtherJobs: { support: 'yes', note: 'Of jobs of images and audio.' },
+} satisfies Record<string, Verdict>;
+type VerdictName = keyof typeof VERDICTS;
 
-const FORWARDED: Verdict = {
-  support: 'partial',
-  note: 'Forwarded to the engine, which takes, ignores or refuses it.',
-};
-const REFUSED: Verdict = { support: 'no', note: '400.' };
-const NEVER: Verdict = { support: 'no', note: 'Not in any answer.' };
-const HIDDEN: Verdict = { support: 'no', note: 'Not exposed.' };
+/** Names by their verdict, with commas between. */
+type Judged = Partial<Record<VerdictName, string>>;
 
-const usageAudit: AuditedFields[] = [
-  {
-    file: TEXT,
-    type: 'CompletionUsage',
-    at: 'usage',
-    others: {},
-  },
-  {
-    file: TEXT,
-    type: 'CompletionUsage.CompletionTokensDetails',
-    at: 'usage.completion_tokens_details',
-    others: {
-      accepted_prediction_tokens: NEVER,
-      audio_tokens: NEVER,
-      rejected_prediction_tokens: NEVER,
-      text_tokens: NEVER,
-    },
-  },
-  {
-    file: TEXT,
-    type: 'CompletionUsage.PromptTokensDetails',
-    at: 'usage.prompt_tokens_details',
-    others: {
-      audio_tokens: NEVER,
-      cache_write_tokens: { support: 'no', note: 'See `usage.cache_creation_input_tokens`.' },
-      image_tokens: NEVER,
-      text_tokens: NEVER,
-    },
-  },
+const toVerdicts = (judged: Judged): Record<string, Verdict> =>
+  Object.fromEntries(
+    Object.entries(judged).flatMap(([verdict, names]) =>
+      names.split(', ').map((name) => [name, VERDICTS[verdict as VerdictName]]),
+    ),
+  );
+
+const fieldsIn =
+  (file: string) =>
+  (type: string, at: string, others: Judged = {}, values: Judged = {}): AuditedFields => {
+    return { file, type, at, others: toVerdicts(others), values: toVerdicts(values) };
+  };
+const formsIn =
+  (file: string) =>
+  (type: string, forms: AuditedForms['forms']): AuditedForms => ({ file, type, forms });
+/** A form that is not supported. */
+const not = (verdict: VerdictName, field: string): FieldSupport => ({ field, ...VERDICTS[verdict] });
+
+const [CHAT, IMAGES, TRANSCRIPTS] = [
+  'chat/completions/completions.d.ts',
+  'images.d.ts',
+  'audio/transcriptions.d.ts',
+] as const;
+const ofChat = fieldsIn(CHAT);
+const ofText = fieldsIn('completions.d.ts');
+const ofEmbedding = fieldsIn('embeddings.d.ts');
+const ofImages = fieldsIn(IMAGES);
+const ofVideos = fieldsIn('videos.d.ts');
+const ofSpeech = fieldsIn('audio/speech.d.ts');
+const ofTranscripts = fieldsIn(TRANSCRIPTS);
+const ofTranslations = fieldsIn('audio/translations.d.ts');
+
+const usage: AuditedFields[] = [
+  ofText('CompletionUsage', 'usage'),
+  ofText('CompletionUsage.CompletionTokensDetails', 'usage.completion_tokens_details', {
+    never: 'accepted_prediction_tokens, audio_tokens, rejected_prediction_tokens, text_tokens',
+  }),
+  ofText('CompletionUsage.PromptTokensDetails', 'usage.prompt_tokens_details', {
+    never: 'audio_tokens, image_tokens, text_tokens',
+    elsewhere: 'cache_write_tokens',
+  }),
 ];
-
-const completionChoice: AuditedFields = {
-  file: TEXT,
-  type: 'CompletionChoice',
-  at: 'choices[]',
-  others: {},
-  values: { 'finish_reason (tool_calls)': NEVER, 'finish_reason (function_call)': NEVER },
-};
-
-const IMAGES = 'images.d.ts';
-const TRANSCRIPTS = 'audio/transcriptions.d.ts';
-const TRANSLATIONS = 'audio/translations.d.ts';
-const VIDEOS = 'videos.d.ts';
-
-/** Media refuse what their schemas do not have. */
-const UNKNOWN: Verdict = { support: 'no', note: '422.' };
-const OF_OTHER_JOBS: Verdict = { support: 'yes', note: 'Of jobs of images and audio.' };
-const BY_UNITS: Verdict = { support: 'no', note: 'See `usage.units_consumed`: media are not counted in tokens.' };
-const videoAudit: AuditedFields[] = [
-  { file: VIDEOS, type: 'Video', at: '', others: {} },
-  {
-    file: VIDEOS,
-    type: 'VideoCreateError',
-    at: 'error',
-    others: { headers: NEVER, misalignment: NEVER, param: NEVER, type: NEVER },
-  },
+const completion: AuditedFields[] = [
+  ofText('Completion', '', { hidden: 'system_fingerprint' }),
+  ofText('CompletionChoice', 'choices[]', {}, { never: 'finish_reason (tool_calls), finish_reason (function_call)' }),
+  ...usage,
 ];
-const segmentAudit: AuditedFields = {
-  file: TRANSCRIPTS,
-  type: 'TranscriptionSegment',
-  at: 'segments[]',
-  others: {},
-};
-
-const chatAnswer = { moderation: NEVER, service_tier: NEVER, system_fingerprint: HIDDEN };
-const streamOptions: AuditedFields = {
-  file: CHAT,
-  type: 'ChatCompletionStreamOptions',
-  at: 'stream_options',
-  others: { include_obfuscation: { support: 'no', note: 'Ignored: nothing is padded.' } },
-};
-const DROPPED: Verdict = { support: 'no', note: 'Taken, and not passed to engines.' };
-const messageOf = (type: string, ...dropped: string[]): AuditedFields => ({
-  file: CHAT,
-  type,
-  at: 'messages[]',
-  others: Object.fromEntries(dropped.map((name) => [name, DROPPED])),
-});
+const video: AuditedFields[] = [
+  ofVideos('Video', ''),
+  ofVideos('VideoCreateError', 'error', { never: 'headers, misalignment, param, type' }),
+];
+const segment = ofTranscripts('TranscriptionSegment', 'segments[]');
+const streamOptions = ofChat('ChatCompletionStreamOptions', 'stream_options', { needless: 'include_obfuscation' });
 
 /** Fields that the pinned SDK knows, by operation and part of it. To audit a new version, make these lists true again. */
 export const SDK_AUDIT: Record<string, Audit> = {
   'createChatCompletion request': {
     fields: [
-      {
-        file: CHAT,
-        type: 'ChatCompletionCreateParamsBase',
-        at: '',
-        others: {
-          audio: FORWARDED,
-          logit_bias: FORWARDED,
-          metadata: FORWARDED,
-          modalities: FORWARDED,
-          moderation: FORWARDED,
-          parallel_tool_calls: FORWARDED,
-          prediction: FORWARDED,
-          prompt_cache_key: FORWARDED,
-          prompt_cache_options: FORWARDED,
-          prompt_cache_retention: FORWARDED,
-          reasoning_effort: FORWARDED,
-          safety_identifier: FORWARDED,
-          service_tier: FORWARDED,
-          store: FORWARDED,
-          verbosity: FORWARDED,
-          web_search_options: FORWARDED,
-        },
-      },
+      ofChat('ChatCompletionCreateParamsBase', '', {
+        forwarded:
+          'audio, logit_bias, metadata, modalities, moderation, parallel_tool_calls, prediction, prompt_cache_key, ' +
+          'prompt_cache_options, prompt_cache_retention, reasoning_effort, safety_identifier, service_tier, store, ' +
+          'verbosity, web_search_options',
+      }),
       streamOptions,
-      messageOf('ChatCompletionAssistantMessageParam', 'audio', 'function_call', 'refusal'),
-      messageOf('ChatCompletionUserMessageParam'),
-      messageOf('ChatCompletionToolMessageParam'),
-      {
-        file: CHAT,
-        type: 'ChatCompletionContentPartText',
-        at: 'messages[].content[]',
-        others: {},
-      },
-      {
-        file: CHAT,
-        type: 'ChatCompletionContentPartImage.ImageURL',
-        at: 'messages[].content[].image_url',
-        others: {},
-      },
+      ofChat('ChatCompletionAssistantMessageParam', 'messages[]', { dropped: 'audio, function_call, refusal' }),
+      ofChat('ChatCompletionUserMessageParam', 'messages[]'),
+      ofChat('ChatCompletionToolMessageParam', 'messages[]'),
+      ofChat('ChatCompletionContentPartText', 'messages[].content[]'),
+      ofChat('ChatCompletionContentPartImage.ImageURL', 'messages[].content[].image_url'),
     ],
     forms: [
-      {
-        file: CHAT,
-        type: 'ChatCompletionMessageParam',
-        forms: {
-          ChatCompletionAssistantMessageParam: 'messages[] (role: assistant)',
-          ChatCompletionDeveloperMessageParam: 'messages[] (role: developer)',
-          ChatCompletionFunctionMessageParam: 'messages[] (role: function)',
-          ChatCompletionSystemMessageParam: 'messages[] (role: system)',
-          ChatCompletionToolMessageParam: 'messages[] (role: tool)',
-          ChatCompletionUserMessageParam: 'messages[] (role: user)',
-        },
-      },
-      {
-        file: CHAT,
-        type: 'ChatCompletionContentPart',
-        forms: {
-          'ChatCompletionContentPart.File': { field: 'messages[].content[] (type: file)', ...REFUSED },
-          ChatCompletionContentPartImage: 'messages[].content[] (type: image_url)',
-          ChatCompletionContentPartInputAudio: { field: 'messages[].content[] (type: input_audio)', ...REFUSED },
-          ChatCompletionContentPartText: 'messages[].content[] (type: text)',
-        },
-      },
-      {
-        file: CHAT,
-        type: 'ChatCompletionTool',
-        forms: {
-          ChatCompletionCustomTool: { field: 'tools[] (type: custom)', ...REFUSED },
-          ChatCompletionFunctionTool: 'tools[].function',
-        },
-      },
-      {
-        file: CHAT,
-        type: 'ChatCompletionToolChoiceOption',
-        forms: {
-          "'auto'": 'tool_choice',
-          "'none'": 'tool_choice',
-          "'required'": 'tool_choice',
-          ChatCompletionAllowedToolChoice: { field: 'tool_choice (type: allowed_tools)', ...REFUSED },
-          ChatCompletionNamedToolChoice: 'tool_choice (type: function)',
-          ChatCompletionNamedToolChoiceCustom: { field: 'tool_choice (type: custom)', ...REFUSED },
-        },
-      },
+      formsIn(CHAT)('ChatCompletionMessageParam', {
+        ChatCompletionAssistantMessageParam: 'messages[] (role: assistant)',
+        ChatCompletionDeveloperMessageParam: 'messages[] (role: developer)',
+        ChatCompletionFunctionMessageParam: 'messages[] (role: function)',
+        ChatCompletionSystemMessageParam: 'messages[] (role: system)',
+        ChatCompletionToolMessageParam: 'messages[] (role: tool)',
+        ChatCompletionUserMessageParam: 'messages[] (role: user)',
+      }),
+      formsIn(CHAT)('ChatCompletionContentPart', {
+        'ChatCompletionContentPart.File': not('refused', 'messages[].content[] (type: file)'),
+        ChatCompletionContentPartImage: 'messages[].content[] (type: image_url)',
+        ChatCompletionContentPartInputAudio: not('refused', 'messages[].content[] (type: input_audio)'),
+        ChatCompletionContentPartText: 'messages[].content[] (type: text)',
+      }),
+      formsIn(CHAT)('ChatCompletionTool', {
+        ChatCompletionCustomTool: not('refused', 'tools[] (type: custom)'),
+        ChatCompletionFunctionTool: 'tools[].function',
+      }),
+      formsIn(CHAT)('ChatCompletionToolChoiceOption', {
+        "'auto'": 'tool_choice',
+        "'none'": 'tool_choice',
+        "'required'": 'tool_choice',
+        ChatCompletionAllowedToolChoice: not('refused', 'tool_choice (type: allowed_tools)'),
+        ChatCompletionNamedToolChoice: 'tool_choice (type: function)',
+        ChatCompletionNamedToolChoiceCustom: not('refused', 'tool_choice (type: custom)'),
+      }),
     ],
   },
   'createChatCompletion answer': {
     fields: [
-      { file: CHAT, type: 'ChatCompletion', at: '', others: { ...chatAnswer, metadata: NEVER } },
-      { file: CHAT, type: 'ChatCompletion.Choice', at: 'choices[]', others: {} },
-      {
-        file: CHAT,
-        type: 'ChatCompletionMessage',
-        at: 'choices[].message',
-        others: { annotations: NEVER, audio: NEVER, function_call: NEVER },
-      },
-      {
-        file: CHAT,
-        type: 'ChatCompletionMessageFunctionToolCall',
-        at: 'choices[].message.tool_calls[]',
-        others: {},
-      },
-      ...usageAudit,
+      ofChat('ChatCompletion', '', { never: 'moderation, service_tier, metadata', hidden: 'system_fingerprint' }),
+      ofChat('ChatCompletion.Choice', 'choices[]'),
+      ofChat('ChatCompletionMessage', 'choices[].message', { never: 'annotations, audio, function_call' }),
+      ofChat('ChatCompletionMessageFunctionToolCall', 'choices[].message.tool_calls[]'),
+      ...usage,
     ],
     forms: [
-      {
-        file: CHAT,
-        type: 'ChatCompletionMessageToolCall',
-        forms: {
-          ChatCompletionMessageCustomToolCall: { field: 'choices[].message.tool_calls[] (type: custom)', ...NEVER },
-          ChatCompletionMessageFunctionToolCall: 'choices[].message.tool_calls[].function',
-        },
-      },
+      formsIn(CHAT)('ChatCompletionMessageToolCall', {
+        ChatCompletionMessageCustomToolCall: not('never', 'choices[].message.tool_calls[] (type: custom)'),
+        ChatCompletionMessageFunctionToolCall: 'choices[].message.tool_calls[].function',
+      }),
     ],
   },
   'createChatCompletion events': {
     fields: [
-      {
-        file: CHAT,
-        type: 'ChatCompletionChunk',
-        at: '',
-        others: { ...chatAnswer, obfuscation: { support: 'no', note: 'Nothing is padded.' } },
-      },
-      { file: CHAT, type: 'ChatCompletionChunk.Choice', at: 'choices[]', others: {} },
-      {
-        file: CHAT,
-        type: 'ChatCompletionChunk.Choice.Delta',
-        at: 'choices[].delta',
-        others: { audio: NEVER, function_call: NEVER },
-      },
-      {
-        file: CHAT,
-        type: 'ChatCompletionChunk.Choice.Delta.ToolCall',
-        at: 'choices[].delta.tool_calls[]',
-        others: { custom: NEVER },
-      },
-      ...usageAudit,
+      ofChat('ChatCompletionChunk', '', {
+        never: 'moderation, service_tier',
+        hidden: 'system_fingerprint',
+        unpadded: 'obfuscation',
+      }),
+      ofChat('ChatCompletionChunk.Choice', 'choices[]'),
+      ofChat('ChatCompletionChunk.Choice.Delta', 'choices[].delta', { never: 'audio, function_call' }),
+      ofChat('ChatCompletionChunk.Choice.Delta.ToolCall', 'choices[].delta.tool_calls[]', { never: 'custom' }),
+      ...usage,
     ],
   },
   'createCompletion request': {
     fields: [
-      {
-        file: TEXT,
-        type: 'CompletionCreateParamsBase',
-        at: '',
-        others: { best_of: REFUSED, echo: REFUSED, logit_bias: FORWARDED },
-      },
+      ofText('CompletionCreateParamsBase', '', { refused: 'best_of, echo', forwarded: 'logit_bias' }),
       streamOptions,
     ],
   },
-  'createCompletion answer': {
-    fields: [
-      { file: TEXT, type: 'Completion', at: '', others: { system_fingerprint: HIDDEN } },
-      completionChoice,
-      ...usageAudit,
-    ],
-  },
-  'createCompletion events': {
-    fields: [
-      { file: TEXT, type: 'Completion', at: '', others: { system_fingerprint: HIDDEN } },
-      completionChoice,
-      ...usageAudit,
-    ],
-  },
-  'createEmbedding request': {
-    fields: [{ file: 'embeddings.d.ts', type: 'EmbeddingCreateParams', at: '', others: {} }],
-  },
+  'createCompletion answer': { fields: completion },
+  'createCompletion events': { fields: completion },
+  'createEmbedding request': { fields: [ofEmbedding('EmbeddingCreateParams', '')] },
   'createEmbedding answer': {
     fields: [
-      { file: 'embeddings.d.ts', type: 'CreateEmbeddingResponse', at: '', others: {} },
-      { file: 'embeddings.d.ts', type: 'CreateEmbeddingResponse.Usage', at: 'usage', others: {} },
-      { file: 'embeddings.d.ts', type: 'Embedding', at: 'data[]', others: {} },
+      ofEmbedding('CreateEmbeddingResponse', ''),
+      ofEmbedding('CreateEmbeddingResponse.Usage', 'usage'),
+      ofEmbedding('Embedding', 'data[]'),
     ],
   },
   'createImages request': {
     fields: [
-      {
-        file: IMAGES,
-        type: 'ImageGenerateParamsBase',
-        at: '',
-        others: {
-          complexity: UNKNOWN,
-          frame_count: UNKNOWN,
-          frame_duration_ms: UNKNOWN,
-          safety_identifier: UNKNOWN,
-          svg: UNKNOWN,
-        },
-        values: {
-          'output_format (gif)': UNKNOWN,
-          'output_format (svg)': UNKNOWN,
-          'quality (xhigh)': UNKNOWN,
-          'quality (max)': UNKNOWN,
-        },
-      },
+      ofImages(
+        'ImageGenerateParamsBase',
+        '',
+        { unknown: 'complexity, frame_count, frame_duration_ms, safety_identifier, svg' },
+        { unknown: 'output_format (gif), output_format (svg), quality (xhigh), quality (max)' },
+      ),
     ],
   },
   'createImages answer': {
     fields: [
-      {
-        file: IMAGES,
-        type: 'ImagesResponse',
-        at: '',
-        others: { background: NEVER, quality: NEVER, safety_identifier: NEVER, svg_usage: NEVER },
-        values: { 'output_format (gif)': NEVER, 'output_format (svg)': NEVER },
-      },
-      { file: IMAGES, type: 'Image', at: 'data[]', others: { revised_prompt: NEVER } },
-      {
-        file: IMAGES,
-        type: 'ImagesResponse.Usage',
-        at: 'usage',
-        others: {
-          input_tokens: BY_UNITS,
-          input_tokens_details: BY_UNITS,
-          output_tokens: BY_UNITS,
-          output_tokens_details: BY_UNITS,
-          total_tokens: BY_UNITS,
-        },
-      },
+      ofImages(
+        'ImagesResponse',
+        '',
+        { never: 'background, quality, safety_identifier, svg_usage' },
+        { never: 'output_format (gif), output_format (svg)' },
+      ),
+      ofImages('Image', 'data[]', { never: 'revised_prompt' }),
+      ofImages('ImagesResponse.Usage', 'usage', {
+        byUnits: 'input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens',
+      }),
     ],
   },
   'createImages events': {
-    fields: [
-      {
-        file: IMAGES,
-        type: 'ImageGenCompletedEvent',
-        at: '',
-        others: { background: NEVER, quality: NEVER, safety_identifier: NEVER },
-      },
-    ],
+    fields: [ofImages('ImageGenCompletedEvent', '', { never: 'background, quality, safety_identifier' })],
     forms: [
-      {
-        file: IMAGES,
-        type: 'ImageGenStreamEvent',
-        forms: {
-          ImageGenCompletedEvent: 'type',
-          ImageGenPartialImageEvent: { field: '(type: image_generation.partial_image)', ...NEVER },
-        },
-      },
+      formsIn(IMAGES)('ImageGenStreamEvent', {
+        ImageGenCompletedEvent: 'type',
+        ImageGenPartialImageEvent: not('never', '(type: image_generation.partial_image)'),
+      }),
     ],
   },
-  'createVideo request': { fields: [{ file: VIDEOS, type: 'VideoCreateParams', at: '', others: {} }] },
-  'createVideo answer': { fields: videoAudit },
-  'getVideo answer': { fields: videoAudit },
+  'createVideo request': { fields: [ofVideos('VideoCreateParams', '')] },
+  'createVideo answer': { fields: video },
+  'getVideo answer': { fields: video },
   'deleteVideo answer': {
     fields: [
-      {
-        file: VIDEOS,
-        type: 'VideoDeleteResponse',
-        at: '',
-        others: {},
-        values: { 'object (image.job.deleted)': OF_OTHER_JOBS, 'object (audio.job.deleted)': OF_OTHER_JOBS },
-      },
+      ofVideos(
+        'VideoDeleteResponse',
+        '',
+        {},
+        { ofOtherJobs: 'object (image.job.deleted), object (audio.job.deleted)' },
+      ),
     ],
   },
-  'createSpeech request': {
-    fields: [
-      { file: 'audio/speech.d.ts', type: 'SpeechCreateParams', at: '', others: {} },
-      { file: 'audio/speech.d.ts', type: 'SpeechCreateParams.ID', at: 'voice', others: {} },
-    ],
-  },
+  'createSpeech request': { fields: [ofSpeech('SpeechCreateParams', ''), ofSpeech('SpeechCreateParams.ID', 'voice')] },
   'createTranscription request': {
     fields: [
-      {
-        file: TRANSCRIPTS,
-        type: 'TranscriptionCreateParamsBase',
-        at: '',
-        others: {
-          keywords: UNKNOWN,
-          known_speaker_names: UNKNOWN,
-          known_speaker_references: UNKNOWN,
-          languages: UNKNOWN,
-        },
-      },
+      ofTranscripts('TranscriptionCreateParamsBase', '', {
+        unknown: 'keywords, known_speaker_names, known_speaker_references, languages',
+      }),
     ],
   },
   'createTranscription answer': {
     fields: [
-      { file: TRANSCRIPTS, type: 'Transcription', at: '', others: { languages: NEVER, logprobs: NEVER } },
-      { file: TRANSCRIPTS, type: 'TranscriptionVerbose', at: '', others: {} },
-      segmentAudit,
-      { file: TRANSCRIPTS, type: 'TranscriptionWord', at: 'words[]', others: {} },
+      ofTranscripts('Transcription', '', { never: 'languages, logprobs' }),
+      ofTranscripts('TranscriptionVerbose', ''),
+      segment,
+      ofTranscripts('TranscriptionWord', 'words[]'),
     ],
     forms: [
-      {
-        file: TRANSCRIPTS,
-        type: 'TranscriptionCreateResponse',
-        forms: {
-          Transcription: 'text',
-          TranscriptionDiarized: { field: '(response_format: diarized_json)', ...UNKNOWN },
-          TranscriptionVerbose: 'text',
-        },
-      },
+      formsIn(TRANSCRIPTS)('TranscriptionCreateResponse', {
+        Transcription: 'text',
+        TranscriptionDiarized: not('unknown', '(response_format: diarized_json)'),
+        TranscriptionVerbose: 'text',
+      }),
     ],
   },
   'createTranscription events': {
     fields: [
-      {
-        file: TRANSCRIPTS,
-        type: 'TranscriptionTextDeltaEvent',
-        at: '',
-        others: { logprobs: NEVER, segment_id: NEVER },
-      },
-      { file: TRANSCRIPTS, type: 'TranscriptionTextDoneEvent', at: '', others: { languages: NEVER, logprobs: NEVER } },
+      ofTranscripts('TranscriptionTextDeltaEvent', '', { never: 'logprobs, segment_id' }),
+      ofTranscripts('TranscriptionTextDoneEvent', '', { never: 'languages, logprobs' }),
     ],
     forms: [
-      {
-        file: TRANSCRIPTS,
-        type: 'TranscriptionStreamEvent',
-        forms: {
-          TranscriptionTextDeltaEvent: 'delta',
-          TranscriptionTextDoneEvent: 'text',
-          TranscriptionTextSegmentEvent: { field: '(type: transcript.text.segment)', ...NEVER },
-        },
-      },
+      formsIn(TRANSCRIPTS)('TranscriptionStreamEvent', {
+        TranscriptionTextDeltaEvent: 'delta',
+        TranscriptionTextDoneEvent: 'text',
+        TranscriptionTextSegmentEvent: not('never', '(type: transcript.text.segment)'),
+      }),
     ],
   },
-  'createTranslation request': {
-    fields: [{ file: TRANSLATIONS, type: 'TranslationCreateParams', at: '', others: {} }],
-  },
+  'createTranslation request': { fields: [ofTranslations('TranslationCreateParams', '')] },
   'createTranslation answer': {
-    fields: [
-      { file: TRANSLATIONS, type: 'Translation', at: '', others: {} },
-      { file: TRANSLATIONS, type: 'TranslationVerbose', at: '', others: {} },
-      segmentAudit,
-    ],
+    fields: [ofTranslations('Translation', ''), ofTranslations('TranslationVerbose', ''), segment],
   },
-  'getModel answer': { fields: [{ file: 'models.d.ts', type: 'Model', at: '', others: { shutdown_date: NEVER } }] },
+  'getModel answer': { fields: [fieldsIn('models.d.ts')('Model', '', { never: 'shutdown_date' })] },
 };
