@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { z } from 'zod';
+import { z } from 'zod';
+import { type Columns, tabulate, withAmounts } from '../report/entries.ts';
 import type { Column } from '../report/formatTable.ts';
 import type { EdgeCall } from '../stack/callEdge.ts';
 import type { Services } from '../stack/createServices.ts';
@@ -72,18 +73,62 @@ export interface Command {
   run(input: unknown, context: Context): Promise<Report>;
 }
 
-export interface CommandDefinition<Input extends z.ZodType>
+const NOTHING = z.object({});
+
+interface CommandDefinition<Input extends z.ZodType>
   extends Pick<Command, 'words' | 'summary'>,
     Partial<Pick<Command, 'operands' | 'options' | 'isOfAllRegions'>> {
-  /** Takes operands and options by their names, all of them texts or absent; flags are true or absent. */
-  input: Input;
+  /** Takes operands and options by their names, all of them texts or absent; flags are true or absent. Absent: it takes none. */
+  input?: Input;
   run(input: z.output<Input>, context: Context): Promise<Report>;
 }
 
 /** Makes a command whose `run` gets what its `input` schema made of the command line. */
-export function defineCommand<Input extends z.ZodType>(definition: CommandDefinition<Input>): Command {
-  const { input, run, operands = {}, options = {} } = definition;
-  return { ...definition, operands, options, run: (values, context) => run(input.parse(values), context) };
+export function defineCommand<Input extends z.ZodType = typeof NOTHING>(definition: CommandDefinition<Input>): Command {
+  const { input = NOTHING, run, operands = {}, options = {} } = definition;
+  const toReport: Command['run'] = (values, context) => run(input.parse(values) as z.output<Input>, context);
+  return { ...definition, input, operands, options, run: toReport };
+}
+
+interface ListDefinition<Input extends z.ZodType, Entry extends object> extends Omit<CommandDefinition<Input>, 'run'> {
+  /** The name of the entries in the document. */
+  name: string;
+  columns: Columns<Entry>;
+  /** Printed in place of a table without rows. */
+  ifNone: string | ((input: z.output<Input>) => string);
+  /** Reads every entry. */
+  read(input: z.output<Input>, context: Context): Promise<Entry[]>;
+  /** Makes an entry of the document. Absent: the entry with its amounts in words. */
+  toDocument?(entry: NoInfer<Entry>): object;
+  /** Returns the fields of the document beside the entries. */
+  about?(input: z.output<Input>): object;
+  /** Whether an entry is itself a failure. */
+  isFailure?: boolean;
+}
+
+/** Makes a command that shows entries, one in a row. */
+export function defineList<Entry extends object, Input extends z.ZodType = typeof NOTHING>({
+  name,
+  columns,
+  ifNone,
+  read,
+  toDocument = withAmounts,
+  about,
+  isFailure = false,
+  ...definition
+}: ListDefinition<Input, Entry>): Command {
+  return defineCommand<Input>({
+    ...definition,
+    async run(input, context) {
+      const entries = await read(input, context);
+      const none = typeof ifNone === 'string' ? ifNone : ifNone(input);
+      return {
+        document: { ...about?.(input), [name]: entries.map(toDocument) },
+        text: entries.length > 0 ? tabulate(context.table, columns, entries) : none,
+        isFailure: isFailure && entries.length > 0,
+      };
+    },
+  });
 }
 
 const REDRAW_MS = 1_000;

@@ -72,6 +72,20 @@ export const usdOfPeriod = z
   .pipe(z.tuple([usd, budgetPeriodSchema]))
   .transform(([maxNanoUsd, period]) => ({ period, maxNanoUsd }));
 
+/** An option that takes no value. */
+export const flag = z.boolean().default(false);
+/** The option of a command that asks for a confirmation. */
+export const YES = { yes: { help: 'do not ask for a confirmation' } };
+/** Words for people. */
+export const note = (most: number) => z.string().max(most, `must be at most ${most} characters`).default('');
+/** How long a comparison waits, and what may be on its way meanwhile. */
+export const seconds = (most: number) => z.coerce.number().int().min(0).max(most).optional();
+/** The line of an audit to go on before. */
+export const auditLine = z
+  .string()
+  .regex(/^\d{1,18}$/, 'must be the number of a line')
+  .optional();
+
 const MOST_PER_MINUTE = 1_000_000_000;
 export const perMinute = z
   .string()

@@ -1,67 +1,58 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { defineCommand } from '../cli/command.ts';
+import { type Command, defineCommand, defineList } from '../cli/command.ts';
+import { fileName, flag } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import { toInstantCell } from '../report/amounts.ts';
 
 /** The European Central Bank's monthly averages of US dollars per euro. */
 const SERIES = 'EXR.M.USD.EUR.SP00.A';
-const COLUMNS = [
-  { title: 'month' },
-  { title: 'USD per EUR' },
-  { title: 'average of' },
-  { title: 'series' },
-  { title: 'imported' },
-  { title: 'by' },
-];
 /** Most observations of one call: ten years. */
 const MOST = 120;
 
-export const listRates = defineCommand({
-  words: 'rates list',
-  summary: 'the dollars per euro of each month',
-  isOfAllRegions: true,
-  input: z.object({}),
-  async run(_input, { services, table }) {
-    const { rates } = await services.account.listRates({ params: {} });
-    const rows = rates.map((rate) => [
-      rate.month,
-      rate.usd_per_eur,
-      rate.source_period,
-      rate.series,
-      toInstantCell(rate.imported_at),
-      rate.imported_by,
-    ]);
-    return { document: { rates }, text: rows.length > 0 ? table(COLUMNS, rows) : 'There are no rates.' };
-  },
-});
-
-export const importRates = defineCommand({
-  words: 'rates import',
-  summary: `add the rates of a CSV file of the European Central Bank's series ${SERIES}; a month that is there keeps its rate`,
-  isOfAllRegions: true,
-  operands: { file: 'FILE' },
-  options: { confirmed: { help: 'take a rate that differs by more than 10 % from the month before' } },
-  input: z.object({ file: z.string().min(1), confirmed: z.boolean().default(false) }),
-  async run({ file, confirmed }, { services }) {
-    const bytes = await readFile(file).catch((error: unknown) => {
-      throw new RefusedError(`${file} cannot be read.`, { cause: error });
-    });
-    const document = await services.account.importRates({
-      body: {
-        series: SERIES,
-        sha256: createHash('sha256').update(bytes).digest('hex'),
-        observations: readObservations(bytes.toString(), file).slice(-MOST),
-        is_confirmed: confirmed,
-      },
-    });
-    const differing = document.kept.map(
-      ({ month, value, known_value: known }) => `\n  ${month} keeps the rate of ${known}: the file has ${value}.`,
-    );
-    return { document, text: `${document.added} rates were added.${differing.join('')}` };
-  },
-});
+export const rateCommands: Command[] = [
+  defineList({
+    words: 'rates list',
+    summary: 'the dollars per euro of each month',
+    isOfAllRegions: true,
+    name: 'rates',
+    ifNone: 'There are no rates.',
+    read: async (_input, { services }) => (await services.account.listRates({ params: {} })).rates,
+    columns: {
+      month: 'month',
+      'USD per EUR': 'usd_per_eur',
+      'average of': 'source_period',
+      series: 'series',
+      imported: 'imported_at',
+      by: 'imported_by',
+    },
+  }),
+  defineCommand({
+    words: 'rates import',
+    summary: `add the rates of a CSV file of the European Central Bank's series ${SERIES}; a month that is there keeps its rate`,
+    isOfAllRegions: true,
+    operands: { file: 'FILE' },
+    options: { confirmed: { help: 'take a rate that differs by more than 10 % from the month before' } },
+    input: z.object({ file: fileName, confirmed: flag }),
+    async run({ file, confirmed }, { services }) {
+      const bytes = await readFile(file).catch((error: unknown) => {
+        throw new RefusedError(`${file} cannot be read.`, { cause: error });
+      });
+      const document = await services.account.importRates({
+        body: {
+          series: SERIES,
+          sha256: createHash('sha256').update(bytes).digest('hex'),
+          observations: readObservations(bytes.toString(), file).slice(-MOST),
+          is_confirmed: confirmed,
+        },
+      });
+      const differing = document.kept.map(
+        ({ month, value, known_value: known }) => `\n  ${month} keeps the rate of ${known}: the file has ${value}.`,
+      );
+      return { document, text: `${document.added} rates were added.${differing.join('')}` };
+    },
+  }),
+];
 
 /** Reads the observations of the file, the oldest first. Throws a `RefusedError` for a file of another form or series. */
 function readObservations(text: string, file: string): { period: string; value: string }[] {

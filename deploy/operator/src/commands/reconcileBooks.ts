@@ -2,7 +2,7 @@ import type { CheckedSums } from '@turnpike/internal-api/usageLedger';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { workspaceId } from '../cli/fields.ts';
+import { flag, seconds, workspaceId } from '../cli/fields.ts';
 import { USUAL_WAIT_SECONDS } from '../stack/walletComparison.ts';
 import { reconcileAccount } from './reconcileAccount.ts';
 
@@ -30,11 +30,7 @@ export const reconcileBooks = defineCommand({
     },
     seals: { help: 'add up the rows of sealed hours too, and hold them against the seals: reads every row' },
   },
-  input: z.object({
-    workspace: workspaceId.optional(),
-    wait: z.coerce.number().int().min(0).max(3_600).optional(),
-    seals: z.boolean().default(false),
-  }),
+  input: z.object({ workspace: workspaceId.optional(), wait: seconds(3_600), seals: flag }),
   async run({ workspace, wait, seals }, { services, table }) {
     const params = { workspace_id: workspace, ...(seals && { seals: 'verify' as const }) };
     const { workspaces } = await services.ledger.reconcile({ params, timeoutMs: TIMEOUT_MS });

@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { givenId } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import { toUsdCell } from '../report/amounts.ts';
+import { withAmounts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';
 
@@ -28,7 +29,8 @@ export const showCall = defineCommand({
     // A job has its call recorded once it has ended.
     const call = named ?? (job && (await findCall(services, job.call_id)));
     if (!call && !job) throw new RefusedError(describeUnknown(id));
-    return { document: toDocument(call, job), text: formatTable([...toCallRows(call), ...toJobRows(job)]) };
+    const document = { call: call ? withAmounts(call) : null, job: job ? withAmounts(job) : null };
+    return { document, text: formatTable([...toCallRows(call), ...toJobRows(job)]) };
   },
 });
 
@@ -53,14 +55,6 @@ const findJob = ({ media }: Services, id: string): Promise<Job | undefined> =>
     if (isRefusal(error, mediaJobsApi.routes.getJob, 'job_not_found')) return undefined;
     throw error;
   });
-
-function toDocument(call: Call | undefined, job: Job | undefined): object {
-  return { call: call ? withAmounts(call) : null, job: job ? withAmounts(job) : null };
-}
-
-function withAmounts({ charge_nano_usd: charge, hold_nano_usd: hold, ...facts }: Call | Job): object {
-  return { ...facts, ...toAmountFields('charge', charge), ...toAmountFields('hold', hold) };
-}
 
 function toCallRows(call: Call | undefined): string[][] {
   if (!call) return [];

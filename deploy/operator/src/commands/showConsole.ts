@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 
 export const showConsole = defineCommand({
   words: 'console',
   summary: 'show the stack live in a browser of this machine, by an address that works once; ends with Ctrl-C',
   isOfAllRegions: true,
-  input: z.object({}),
   async run(_input, { regions, announce }) {
     const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
     // No other command waits for a server.

@@ -1,6 +1,5 @@
 import { forEachOf } from '@turnpike/config/services';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
-import { z } from 'zod';
 import { type Context, defineCommand } from '../cli/command.ts';
 import type { Services } from '../stack/createServices.ts';
 import { OPERATED_SERVICES } from '../stack/findStack.ts';
@@ -191,7 +190,6 @@ export const showStatus = defineCommand({
   words: 'status',
   summary:
     'each service as the replica that answers says it is, and a call through the edge; exit code 1 unless all work, else 3 if something wants a look',
-  input: z.object({}),
   async run(_input, context) {
     const found = await Promise.all(LOOKED_AT.map((service) => lookAt(service, context)));
     const rows = found.map(({ service, health, facts }) => [

@@ -2,14 +2,31 @@ import { USAGE_GROUPS, type UsageGrouping } from '@turnpike/internal-api/usageLe
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { day, keyId, workspaceId } from '../cli/fields.ts';
-import { toAmountFields, toUsdCell } from '../report/amounts.ts';
 import { DAY_MS, toDay } from '../report/days.ts';
+import { tabulate, withAmounts } from '../report/entries.ts';
 import type { Services } from '../stack/createServices.ts';
 
 type Entry = Awaited<ReturnType<Services['ledger']['getUsage']>>['usage'][number];
-type Usage = Omit<Entry, 'key_id' | 'day' | 'model'>;
 
-const NUMBERS = ['requests', 'success', 'failure', 'unknown', 'prompt', 'cached', 'completion', 'charge USD'];
+const COUNTS = [
+  'requests',
+  'success',
+  'failure',
+  'unknown',
+  'prompt_tokens',
+  'cached_prompt_tokens',
+  'completion_tokens',
+] as const;
+const COLUMNS = {
+  requests: 'requests',
+  success: 'success',
+  failure: 'failure',
+  unknown: 'unknown',
+  prompt: 'prompt_tokens',
+  cached: 'cached_prompt_tokens',
+  completion: 'completion_tokens',
+  'charge USD': 'charge_nano_usd',
+} as const;
 /** The grouping of entries, and the field that names it. */
 const FIELDS = { day: 'day', key: 'key_id', model: 'model' } as const satisfies Record<UsageGrouping, keyof Entry>;
 const GROUPING = new RegExp(`^(${USAGE_GROUPS.join('|')})(,(${USAGE_GROUPS.join('|')}))*$`);
@@ -47,22 +64,14 @@ export const showUsage = defineCommand({
     const params = { ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS), group_by: by };
     const groups = USAGE_GROUPS.filter((group) => by.split(',').includes(group));
     const [{ usage }] = await Promise.all([services.ledger.getUsage({ params }), expectOwner(services, owner)]);
-    const totals = usage.reduce<Usage>(add, NOTHING);
-    const rows = usage.map((entry) => [...groups.map((group) => entry[FIELDS[group]] ?? ''), ...toCells(entry)]);
-    const columns = [...groups.map((title) => ({ title })), ...NUMBERS.map((title) => ({ title, isNumber: true }))];
-    const totalCells = groups.map((_, index) => (index === 0 ? 'total' : ''));
+    const totals = sumUp(usage);
+    const titled = { ...totals, ...Object.fromEntries(groups.map((group) => [FIELDS[group], ''])) };
+    const [first] = groups;
+    const rows = [...usage, { ...titled, ...(first && { [FIELDS[first]]: 'total' }) }];
+    const columns = { ...Object.fromEntries(groups.map((group) => [group, FIELDS[group]])), ...COLUMNS };
     return {
-      document: {
-        ...owner,
-        from,
-        to,
-        usage: usage.map(toDocument),
-        totals: toDocument(totals),
-      },
-      text:
-        rows.length > 0
-          ? table(columns, [...rows, [...totalCells, ...toCells(totals)]])
-          : `Nothing is recorded from ${from} to ${to}.`,
+      document: { ...owner, from, to, usage: usage.map(withAmounts), totals: withAmounts(totals) },
+      text: usage.length > 0 ? tabulate(table, columns, rows) : `Nothing is recorded from ${from} to ${to}.`,
     };
   },
 });
@@ -73,40 +82,10 @@ async function expectOwner({ auth }: Services, owner: { key_id: string } | { wor
   else await auth.getKey({ params: owner });
 }
 
-const NOTHING: Usage = {
-  requests: 0,
-  success: 0,
-  failure: 0,
-  unknown: 0,
-  prompt_tokens: 0,
-  cached_prompt_tokens: 0,
-  completion_tokens: 0,
-  charge_nano_usd: 0n,
-};
-
-const add = (sum: Usage, entry: Usage): Usage => ({
-  requests: sum.requests + entry.requests,
-  success: sum.success + entry.success,
-  failure: sum.failure + entry.failure,
-  unknown: sum.unknown + entry.unknown,
-  prompt_tokens: sum.prompt_tokens + entry.prompt_tokens,
-  cached_prompt_tokens: sum.cached_prompt_tokens + entry.cached_prompt_tokens,
-  completion_tokens: sum.completion_tokens + entry.completion_tokens,
-  charge_nano_usd: sum.charge_nano_usd + entry.charge_nano_usd,
-});
-
-const toDocument = ({ charge_nano_usd: charge, ...counts }: Usage): object => ({
-  ...counts,
-  ...toAmountFields('charge', charge),
-});
-
-const toCells = (usage: Usage): string[] => [
-  String(usage.requests),
-  String(usage.success),
-  String(usage.failure),
-  String(usage.unknown),
-  String(usage.prompt_tokens),
-  String(usage.cached_prompt_tokens),
-  String(usage.completion_tokens),
-  toUsdCell(usage.charge_nano_usd),
-];
+function sumUp(usage: Entry[]): Omit<Entry, 'key_id' | 'day' | 'model'> {
+  const counts = COUNTS.map((count) => [count, usage.reduce((sum, entry) => sum + entry[count], 0)]);
+  return {
+    ...(Object.fromEntries(counts) as Record<(typeof COUNTS)[number], number>),
+    charge_nano_usd: usage.reduce((sum, { charge_nano_usd: charge }) => sum + charge, 0n),
+  };
+}

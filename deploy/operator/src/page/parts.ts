@@ -1,8 +1,8 @@
 import type { Context, Report } from '../cli/command.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import { listDeadLetters } from '../commands/listDeadLetters.ts';
-import { listHolds } from '../commands/listHolds.ts';
-import { listOverdueJobs } from '../commands/listOverdueJobs.ts';
+import { listDeadLetters } from '../commands/deadLetters.ts';
+import { listHolds } from '../commands/holds.ts';
+import { listOverdueJobs } from '../commands/media.ts';
 import { showRecovery } from '../commands/showRecovery.ts';
 import { showStatus } from '../commands/showStatus.ts';
 

@@ -1,16 +1,5 @@
 import { type NanoUsd, toUsdText } from '@turnpike/money/nanoUsd';
 
-type AmountFields<Name extends string> = Record<`${Name}_usd` | `${Name}_nano_usd`, string | null>;
-
-/** An amount for programs: decimal strings of dollars and of nano-dollars; null where there is none. */
-export function toAmountFields<Name extends string>(name: Name, amount: NanoUsd | null): AmountFields<Name> {
-  const fields = {
-    [`${name}_usd`]: amount === null ? null : toUsdText(amount),
-    [`${name}_nano_usd`]: amount === null ? null : String(amount),
-  };
-  return fields as AmountFields<Name>;
-}
-
 /** An amount for people: plain dollars; a dash where there is none. */
 export const toUsdCell = (amount: NanoUsd | null): string => (amount === null ? '-' : toUsdText(amount));
 

@@ -1,24 +1,16 @@
-import type { DeadLetter } from '@turnpike/internal-api/usageLedger';
-import type { Services } from './createServices.ts';
-/** Reads a list to its end: `readPage` is given the id to go on after and answers with the one to ask with next. */
-export async function readPages<Entry>(
-  readPage: (after: string) => Promise<{ entries: Entry[]; nextAfter: string | null }>,
-): Promise<Entry[]> {
-  const all: Entry[] = [];
-  let after: string | null = '';
-  while (after !== null) {
-    const page: { entries: Entry[]; nextAfter: string | null } = await readPage(after);
-    all.push(...page.entries);
-    after = page.nextAfter;
+/**
+ * Reads a list to its end, and returns its entries, which each answer has as `name`. `readPage` gets the id to go on after, an empty one at
+ * first.
+ */
+export async function readPages<
+  Name extends string,
+  Page extends Record<Name, unknown[]> & { next_after: string | null },
+>(name: Name, readPage: (after: string) => Promise<Page>): Promise<Page[Name][number][]> {
+  const all: Page[Name][number][] = [];
+  for (let after: string | null = ''; after !== null; ) {
+    const page: Page = await readPage(after);
+    all.push(...page[name]);
+    after = page.next_after;
   }
   return all;
-}
-
-/** Those that wait to be replayed, or with `isAll` every one there ever was. */
-export function readDeadLetters({ ledger }: Services, { isAll }: { isAll: boolean }): Promise<DeadLetter[]> {
-  return readPages(async (after) => {
-    const params = { after: after || undefined, replayed: isAll ? ('include' as const) : undefined };
-    const { dead_letters: entries, next_after: nextAfter } = await ledger.listDeadLetters({ params });
-    return { entries, nextAfter };
-  });
 }

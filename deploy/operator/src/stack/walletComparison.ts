@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { isRefusal } from '@turnpike/internal-api/transport/createClient';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import { toAmountFields } from '../report/amounts.ts';
+import { withAmounts } from '../report/entries.ts';
 import type { Services } from './createServices.ts';
 import { readPages } from './readPages.ts';
 import { readBalances } from './workspace.ts';
@@ -49,17 +49,12 @@ export const differenceOf = ({ wallet, givenHere, region }: ComparedWallet): Nan
 
 export const toWalletDocument = (each: ComparedWallet): object => ({
   workspace_id: each.workspaceId,
-  ...toAmountFields('wallet', each.wallet),
-  ...toAmountFields('given_here', each.givenHere),
-  ...toAmountFields('region', each.region),
+  ...withAmounts({ wallet_nano_usd: each.wallet, given_here_nano_usd: each.givenHere, region_nano_usd: each.region }),
   agrees: each.agrees,
 });
 
 async function listIds({ auth }: Services): Promise<string[]> {
-  const workspaces = await readPages(async (after) => {
-    const page = await auth.listWorkspaces({ params: { after } });
-    return { entries: page.workspaces, nextAfter: page.next_after };
-  });
+  const workspaces = await readPages('workspaces', (after) => auth.listWorkspaces({ params: { after } }));
   return workspaces.map(({ workspace_id: id }) => id);
 }
 
@@ -68,16 +63,13 @@ async function compare(services: Services, id: string, spentAtFirst: Map<string,
   const wallet = await findWallet(services, id);
   if (!wallet) return [];
   const params = { workspace_id: id };
-  const transfers = await readPages(async (after) => {
-    const page = await services.account.listTransfers({ params: { ...params, after } });
-    return { entries: page.transfers, nextAfter: page.next_after };
-  });
+  const { account, ledger } = services;
+  const transfers = await readPages('transfers', (after) => account.listTransfers({ params: { ...params, after } }));
   // The region names a credit by its cause, with a step behind it.
   const causes = new Set(transfers.map(({ source }) => source));
-  const credits = await readPages(async (after) => {
-    const page = await services.ledger.listCredits({ params: { ...params, after: after || undefined } });
-    return { entries: page.credits, nextAfter: page.next_after };
-  });
+  const credits = await readPages('credits', (after) =>
+    ledger.listCredits({ params: { ...params, after: after || undefined } }),
+  );
   const givenHere = credits
     .filter(
       ({ credit_id: credit }) => !causes.has(credit) && !causes.has(credit.replace(/_(rest|back|as_booked)$/, '')),

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { formatTable } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';
-import { rotateKey } from './rotateKey.ts';
+import { rotateKey } from './keySecrets.ts';
 
 const aKey = (id: string) => ({
   key_id: id,

@@ -2,8 +2,10 @@ import { type CatalogChange, compareCatalogs, isLargeChange } from '@turnpike/ca
 import { regionSchema } from '@turnpike/config/region';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
-import { type Context, defineCommand, type Report } from '../cli/command.ts';
+import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
 import { fileName } from '../cli/fields.ts';
+import { toInstantCell } from '../report/amounts.ts';
+import type { Services } from '../stack/createServices.ts';
 
 const COLUMNS = [
   { title: 'model' },
@@ -77,11 +79,57 @@ const findUnsold = (models: CatalogModel[], served: ReadonlySet<string>): string
   return [...served].filter((id) => id !== '' && !sold.has(id)).map((id) => `${id} has engines and is not in the file`);
 };
 
-export const checkCatalog = defineCommand({
-  words: 'catalog check',
-  summary:
-    'compare a catalog file with the version in force, and change nothing; exit code 1 if it would be refused, 3 if something wants a look',
-  operands: { file: 'FILE' },
-  input: z.object({ file: fileName }),
-  run: ({ file }, context) => check(file, context),
-});
+type Version = Awaited<ReturnType<Services['catalog']['listCatalogVersions']>>['versions'][number];
+
+const VERSION_COLUMNS = [
+  { title: 'version', isNumber: true },
+  { title: 'in force since' },
+  { title: 'models', isNumber: true },
+  { title: 'change' },
+];
+/** Changes of one version that the table shows. */
+const SHOWN = 8;
+
+export const catalogCommands: Command[] = [
+  defineCommand({
+    words: 'catalog check',
+    summary:
+      'compare a catalog file with the version in force, and change nothing; exit code 1 if it would be refused, 3 if something wants a look',
+    operands: { file: 'FILE' },
+    input: z.object({ file: fileName }),
+    run: ({ file }, context) => check(file, context),
+  }),
+  defineCommand({
+    words: 'catalog versions',
+    summary: 'the last 20 versions of the catalog, the newest first, and what each changed of the one before',
+    options: { before: { value: 'VERSION', help: 'the 20 before this version' } },
+    input: z.object({
+      before: z
+        .string()
+        .regex(/^[1-9]\d{0,8}$/, 'must be the number of a version')
+        .transform(Number)
+        .optional(),
+    }),
+    async run({ before }, { services, table }) {
+      const { versions, next_before: nextBefore } = await services.catalog.listCatalogVersions({ params: { before } });
+      const rows = versions.flatMap(toRows);
+      return {
+        document: { versions, next_before: nextBefore },
+        text: rows.length > 0 ? table(VERSION_COLUMNS, rows) : 'There is no version before that one.',
+      };
+    },
+  }),
+];
+
+function toRows({ version, applied_at: appliedAt, models, changes, change_count: count }: Version): string[][] {
+  const shown = changes.slice(0, SHOWN).map(toCell);
+  if (count > SHOWN) shown.push(`and ${count - SHOWN} more: --json`);
+  const [first = '-', ...others] = shown;
+  return [
+    [String(version), toInstantCell(appliedAt), String(models), first],
+    ...others.map((cell) => ['', '', '', cell]),
+  ];
+}
+
+const toCell = ({ model, kind, field, from, to }: Version['changes'][number]): string =>
+  field === undefined ? `${model} ${kind}` : `${model} ${field}: ${from} → ${to}`;
