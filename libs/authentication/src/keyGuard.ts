@@ -1,5 +1,6 @@
 import type { PublicKey } from '@turnpike/config/internalKeys';
-import { type Guard, type Principal, principalOf } from '@turnpike/http-service/guard';
+import type { Guard } from '@turnpike/http-service/guard';
+import { type Principal, principalOf } from '@turnpike/http-service/observeRequests';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { ApiError } from '@turnpike/public-api/apiError';

@@ -5,7 +5,7 @@ import { aHold } from '../test/aHold.ts';
 import { aTestLedger, type TestLedger } from '../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../test/openTestRedis.ts';
 import type { Hold } from './call/pendingCalls.ts';
-import { type Counting, countByShard } from './countByShard.ts';
+import { type Counting, countByShard } from './holds.ts';
 import type { Shard } from './redis/shards.ts';
 
 let ledger: TestLedger;

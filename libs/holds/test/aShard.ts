@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { SLOTS, tagOfSlot } from '../src/redis/hashSlot.ts';
+import { SLOTS } from '../src/redis/readTopology.ts';
 import type { SessionState } from '../src/redis/sessionState.ts';
-import type { OpenShards, Shard } from '../src/redis/shards.ts';
+import { type OpenShards, type Shard, tagOfSlot } from '../src/redis/shards.ts';
 
 /** The hash tag of the keys that are nobody's in a Redis that is no cluster. */
 export const TAG = tagOfSlot(0);

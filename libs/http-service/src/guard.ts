@@ -3,14 +3,7 @@ import { createTokenVerifier, INTERNAL_TOKEN_HEADER, type InternalCaller } from 
 import { ApiError } from '@turnpike/public-api/apiError';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
 import type { Request, RequestHandler, Response } from 'express';
-import { routeOf } from './observeRequests.ts';
-
-/** The sender of a request, as a guard found it: anyone, a service or the operator, a key; later a person's session. */
-export interface Principal {
-  kind: string;
-  /** Id of the API key that the request came with, for the access log. */
-  keyId?: string;
-}
+import { type Principal, principalOf, routeOf } from './observeRequests.ts';
 
 /** Finds the sender of a request. Throws if the sender may not use the route. An app with a route without a guard does not start. */
 export type Guard = (req: Request) => Principal | Promise<Principal>;
@@ -22,13 +15,6 @@ export function admit(guard: Guard): RequestHandler {
     res.locals.principal = await guard(req);
     next();
   };
-}
-
-/** Returns what the guard of the route found. Throws if no guard ran. */
-export function principalOf(res: Response): Principal {
-  const principal = res.locals.principal as Principal | undefined;
-  if (principal === undefined) throw new Error('the route has no guard');
-  return principal;
 }
 
 /** Admits every sender: health, readiness and metrics on the internal listener, and routes without any secret. */

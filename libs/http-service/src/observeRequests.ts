@@ -4,9 +4,17 @@ import { CALL_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers'
 import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import type { EndedCall } from '@turnpike/telemetry/inferenceMetrics';
 import type { Meter } from '@turnpike/telemetry/startTelemetry';
+import type { Response } from 'express';
 
 /** The route of every request that took none. */
 const UNLISTED = 'unlisted';
+
+/** The sender of a request, as a guard found it: anyone, a service or the operator, a key; later a person's session. */
+export interface Principal {
+  kind: string;
+  /** Id of the API key that the request came with, for the access log. */
+  keyId?: string;
+}
 
 /** How an answer ended: whole, broken off after its head, or left by its client. */
 type Outcome = 'whole' | 'cut' | 'left';
@@ -130,6 +138,13 @@ export const routeOf = (res: Observed): string => res[OBSERVATION]?.route ?? UNL
 /** The span that follows a request; `noSpan` when the call is not traced. */
 export const spanOf = (res: Observed): CallSpan => res[OBSERVATION]?.span ?? noSpan;
 
+/** Returns what the guard of the route found. Throws if no guard ran. */
+export function principalOf(res: Response): Principal {
+  const principal = res.locals.principal as Principal | undefined;
+  if (principal === undefined) throw new Error('the route has no guard');
+  return principal;
+}
+
 /** The `x-request-id` of an answer. */
 export const requestIdOf = (res: ServerResponse): string | undefined => headerOf(res, REQUEST_ID_HEADER);
 
@@ -178,7 +193,7 @@ export class AccessLog {
   ): void {
     const hasFailed = fault !== undefined || outcome !== 'whole' || Number(status) >= 400;
     if (hasFailed ? !this.#hasRoom() : this.#sampleRatio < 1 && Math.random() >= this.#sampleRatio) return;
-    const { principal } = (res as { locals?: { principal?: { keyId?: string } } }).locals ?? {};
+    const { principal } = (res as { locals?: { principal?: Principal } }).locals ?? {};
     const ended = facts.call?.ended;
     const isOfTokens = ended?.units === undefined;
     const leftOut = this.#leftOut;

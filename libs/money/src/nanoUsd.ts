@@ -13,7 +13,7 @@ const NANO_DIGITS = 9;
 export const nanoUsdSchema = z
   .string()
   .regex(/^-?\d{1,18}$/, 'must be an integer number of nano-dollars as a decimal string')
-  .transform((text) => BigInt(text));
+  .transform(BigInt);
 
 /** A `nanoUsdSchema` that refuses negative amounts: charges, holds and limits. */
 export const nonNegativeNanoUsdSchema = nanoUsdSchema.refine((amount) => amount >= 0n, 'must not be negative');

@@ -5,9 +5,15 @@ import { DOCUMENT_FORMATS, DOCUMENT_PATH } from '@turnpike/console-api/account/b
 import { accountApi, REFUSALS } from '@turnpike/console-api/accountApi';
 import { PAGES } from '@turnpike/console-api/pages';
 import { isUndecodablePath, toInternalError, toRequestLog } from '@turnpike/http-service/createHttpApp';
-import { admit, type Guard, internalScopeOf, openGuard, principalOf } from '@turnpike/http-service/guard';
+import { admit, type Guard, internalScopeOf, openGuard } from '@turnpike/http-service/guard';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
-import { createRequestMetrics, enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
+import {
+  createRequestMetrics,
+  enterRoute,
+  observeRequest,
+  principalOf,
+  routeOf,
+} from '@turnpike/http-service/observeRequests';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import type { RouteTable } from '@turnpike/http-service/serviceApps';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';

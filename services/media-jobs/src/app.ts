@@ -111,7 +111,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     },
     readinessChecks: {
       postgres: () => db.query(sql`SELECT 1`).then(() => true),
-      catalog: () => routed.catalog.current() !== undefined,
+      catalog: () => routed.catalog.current !== undefined,
       'balances in Redis': () => money.isOpen() || money.describeClosedReason(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },

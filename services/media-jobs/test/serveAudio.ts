@@ -85,7 +85,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     now: () => 0,
   });
   const house: CallDependencies = {
-    catalog: { current: () => catalog },
+    catalog: { current: catalog },
     backends,
     replicas: createReplicaTurns(backends, noMediaMetrics),
     requests: await openRequests({

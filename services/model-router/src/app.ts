@@ -57,7 +57,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       }),
     },
     readinessChecks: {
-      catalog: () => catalog.current() !== undefined,
+      catalog: () => catalog.current !== undefined,
       'balances in Redis': () => money.isOpen() || money.describeClosedReason(),
       "the spool's disk": () => money.spool.diskFault ?? true,
     },

@@ -1,6 +1,7 @@
 import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Route } from '@turnpike/http-service/createHttpApp';
-import { admitOnly, type Guard, type Principal, principalOf } from '@turnpike/http-service/guard';
+import { admitOnly, type Guard } from '@turnpike/http-service/guard';
+import { type Principal, principalOf } from '@turnpike/http-service/observeRequests';
 import { type Asked, createFaultWording, createRequestReader } from '@turnpike/internal-api/transport/serveApi';
 import { CONSOLE_CALLER_HEADER, type ConsoleCaller, verifyConsoleCaller } from '@turnpike/internal-auth/consoleToken';
 import { ApiError } from '@turnpike/public-api/apiError';

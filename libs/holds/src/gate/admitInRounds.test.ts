@@ -6,7 +6,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { noMetrics } from '@turnpike/telemetry/noTelemetry';
 import type { Hold } from '../call/pendingCalls.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
-import { admitInRounds, type WantedHold } from './admitInRounds.ts';
+import { admitInRounds, type WantedHold } from './admit.ts';
 
 const rateLimit = {
   limitRequests: 600,

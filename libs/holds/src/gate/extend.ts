@@ -3,8 +3,9 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import type { Hold } from '../call/pendingCalls.ts';
 import type { Session } from '../redis/sessionState.ts';
-import { type BalanceLimiter, OBSTACLES } from './admit.ts';
+import { OBSTACLES } from './admit.ts';
 import { toPeriodArguments } from './findShortage.ts';
+import type { BalanceLimiter } from './gateFault.ts';
 
 /** The total to hold from now on, and the ending that a sweeper would then give the call. */
 export interface ExtendRequest extends Pick<Hold, 'holdNanoUsd' | 'unknownEventJson'> {

@@ -7,7 +7,7 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { ShardAbsorber } from '../balances/absorb.ts';
 import { monthOf } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { findLack } from './admitInRounds.ts';
+import { findLack } from './admit.ts';
 import { createFindShortage } from './findShortage.ts';
 
 let opened: OpenedRedis;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { monthOf } from '../call/pendingCalls.ts';
 import { defineWorkspaceScript } from '../redis/askRedis.ts';
 import type { SessionState } from '../redis/sessionState.ts';
-import type { BalanceLimiter } from './admit.ts';
+import type { BalanceLimiter } from './gateFault.ts';
 
 /** A limit that a hold would not fit into, with what an admission would say of it. */
 export interface Shortage {

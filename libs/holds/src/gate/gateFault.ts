@@ -1,7 +1,6 @@
 import type { BudgetPeriod } from '@turnpike/internal-api/budgetPeriod';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
-import type { BalanceLimiter } from './admit.ts';
 
 /** Why the gate refuses a call, of text as of media: each service words it for its own clients. */
 export type GateFault =
@@ -13,6 +12,9 @@ export type GateFault =
   | { kind: 'admission_unavailable' }
   /** The spool is full, or its disk takes nothing: no call is admitted that could not be recorded. */
   | { kind: 'spool_unavailable' };
+
+/** The limit that a call's hold did not fit into. */
+export type BalanceLimiter = 'key_budget' | 'key_period_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
 
 /** The largest cost of a call that does not fit into a balance. */
 export interface Shortfall {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { hashSlotOf, SLOTS, tagOfSlot } from './hashSlot.ts';
+import { SLOTS } from './readTopology.ts';
+import { hashSlotOf, tagOfSlot } from './shards.ts';
 
 describe('a hash slot', () => {
   it.each([

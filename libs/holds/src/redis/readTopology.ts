@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { NodeAddress } from '@turnpike/redis-connection/connectRedis';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { SLOTS } from './hashSlot.ts';
+
+/** The keys of a cluster are in so many slots. */
+export const SLOTS = 16_384;
 
 /** Slots that one server serves. */
 export interface ServedSlots {

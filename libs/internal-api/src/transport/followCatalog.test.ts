@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 it('keeps the last good catalog through failures, nonsense and older versions, and takes the next newer one', async () => {
-  await until('the first catalog', () => follower.current()?.version === 3);
+  await until('the first catalog', () => follower.current?.version === 3);
   for (const nonsense of [
     { status: 500, body: '' },
     { status: 200, body: '<html>' },
@@ -52,15 +52,15 @@ it('keeps the last good catalog through failures, nonsense and older versions, a
     serve(3);
     answer = nonsense;
     await until('a question', () => asked.length >= 1);
-    expect(follower.current()?.version).toBe(3);
+    expect(follower.current?.version).toBe(3);
   }
   serve(2);
   await untilRead();
-  expect(follower.current()?.version).toBe(3);
+  expect(follower.current?.version).toBe(3);
   expect(asked[0]).toBe('"3"');
   serve(4);
-  await until('the newer catalog', () => follower.current()?.version === 4);
-  expect(follower.current()?.modelIds).toEqual([aCatalogModel().id]);
+  await until('the newer catalog', () => follower.current?.version === 4);
+  expect(follower.current?.modelIds).toEqual([aCatalogModel().id]);
 });
 
 it('says once of each outage that the catalog cannot be read, whatever version ends it', async () => {

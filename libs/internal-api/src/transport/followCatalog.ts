@@ -12,7 +12,7 @@ const TIMEOUT_MS = 2_000;
 /** The catalog as a service sees it, which has more, or less, of each model than the snapshot. */
 export interface CatalogFollower<View> {
   /** The last good catalog; undefined until the first one arrived. */
-  current(): View | undefined;
+  readonly current: View | undefined;
   close(): Promise<void>;
 }
 
@@ -31,13 +31,14 @@ export interface FollowCatalogOptions<View> {
 export function followCatalog<View>(options: FollowCatalogOptions<View>): CatalogFollower<View> {
   const { catalogUrl, internalHeaders, toView, log } = options;
   const service = createClient(catalogApi, { url: catalogUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
-  let inForce: { snapshot: CatalogSnapshot; view: View } | undefined;
+  let inForce: CatalogSnapshot | undefined;
 
   async function poll(): Promise<void> {
-    const newest = await service.getCatalog({ known: inForce?.snapshot });
+    const newest = await service.getCatalog({ known: inForce });
     // Two replicas of the catalog may differ while they are rolled out: prices do not go back and forth.
-    if (newest === inForce?.snapshot || newest.version < (inForce?.snapshot.version ?? 0)) return;
-    inForce = { snapshot: newest, view: toView(newest) };
+    if (newest === inForce || newest.version < (inForce?.version ?? 0)) return;
+    follower.current = toView(newest);
+    inForce = newest;
     log.info({ version: newest.version, models: newest.models.length }, 'catalog version in force');
   }
 
@@ -46,5 +47,6 @@ export function followCatalog<View>(options: FollowCatalogOptions<View>): Catalo
     log,
     failing: 'catalog cannot be read: the last good version stays in force, and before the first no call is served',
   });
-  return { current: () => inForce?.view, close: polling.close };
+  const follower: { current: View | undefined; close(): Promise<void> } = { current: undefined, close: polling.close };
+  return follower;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { atOnce, inSlices, type Steps } from './inSlices.ts';
+import { atOnce, inSlices, type Steps } from './scanJson.ts';
 
 /** Work of so many steps, each of which takes so long. */
 function* work(steps: number, ms: number): Steps<string> {

@@ -6,13 +6,15 @@ import { toParam } from '../fields/fieldReader.ts';
 import { findDataHeader, lookAtBase64 } from '../images/decodeInlineImage.ts';
 import type { TakenBytes } from '../shares/bodyMemory.ts';
 import { findUnsendableText } from './findUnsendableText.ts';
-import { atOnce, inSlices, type Steps } from './inSlices.ts';
 import {
+  atOnce,
   findRepeatedKey,
+  inSlices,
   type JsonLiteral,
   type JsonMember,
   type JsonPath,
   type KeptPath,
+  type Steps,
   scanInSteps,
 } from './scanJson.ts';
 

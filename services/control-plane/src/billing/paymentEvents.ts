@@ -1,4 +1,5 @@
-import type { Guard, Principal } from '@turnpike/http-service/guard';
+import type { Guard } from '@turnpike/http-service/guard';
+import type { Principal } from '@turnpike/http-service/observeRequests';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import express, { type Request, type RequestHandler } from 'express';

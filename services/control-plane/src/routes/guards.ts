@@ -1,6 +1,7 @@
 import { type Access, idSchema } from '@turnpike/console-api/account/accountRoute';
 import { hasRight, type Role } from '@turnpike/console-api/roles';
-import { type Guard, openGuard, type Principal } from '@turnpike/http-service/guard';
+import { type Guard, openGuard } from '@turnpike/http-service/guard';
+import type { Principal } from '@turnpike/http-service/observeRequests';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Request } from 'express';
 import type { Db } from '../database/openDatabase.ts';

@@ -2,7 +2,7 @@ import type { SigningKey } from '@turnpike/config/internalKeys';
 import { REGIONS } from '@turnpike/config/region';
 import type { AccountRoute } from '@turnpike/console-api/account/accountRoute';
 import type { AccountApi } from '@turnpike/console-api/accountApi';
-import type { Principal } from '@turnpike/http-service/guard';
+import type { Principal } from '@turnpike/http-service/observeRequests';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Throttle } from '@turnpike/request-throttle/createThrottle';

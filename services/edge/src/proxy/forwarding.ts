@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toChunk } from '@turnpike/http-service/connection';
 import { cutAnswer } from '@turnpike/http-service/observeRequests';
-import { toChunk } from '@turnpike/http-service/toChunk';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { ResponseHead, ResponseReader } from '@turnpike/upstream-connections/responseReader';
 import {

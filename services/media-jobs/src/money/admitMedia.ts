@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
-import { admitInRounds, type GateDependencies } from '@turnpike/holds/gate/admitInRounds';
+import { admitInRounds, type GateDependencies } from '@turnpike/holds/gate/admit';
 import type { Spool } from '@turnpike/holds/spool/spool';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';

@@ -1,6 +1,6 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import { CallBook, reportCallEnd } from '@turnpike/holds/call/callBook';
 import type { EndedCall } from '@turnpike/holds/call/pendingCalls';
+import { CallBook, reportCallEnd } from '@turnpike/holds/call/pendingCalls';
 import { type HoldsSettings, type OpenedHolds, openHolds } from '@turnpike/holds/openHolds';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';

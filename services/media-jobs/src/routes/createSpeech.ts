@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { callingKey } from '@turnpike/authentication/keyGuard';
-import type { EndCall } from '@turnpike/holds/call/callBook';
+import type { EndCall } from '@turnpike/holds/call/pendingCalls';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler, Response } from 'express';
 import { sendSpeech } from '../answer/audio/sendSpeech.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { callingKey } from '@turnpike/authentication/keyGuard';
-import { findLack, type Insufficient } from '@turnpike/holds/gate/admitInRounds';
+import { findLack, type Insufficient } from '@turnpike/holds/gate/admit';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -60,7 +60,7 @@ async function assertMayUpload(
   { admission, findShortage, catalog, refusedDecoding }: CallDependencies,
   { res, key, operation }: { res: Response; key: KeyRecord; operation: TranscriptRequest['operation'] },
 ): Promise<void> {
-  const inForce = catalog.current();
+  const inForce = catalog.current;
   const least = inForce ? leastCharge(pricesFor(inForce, operation)) : 0n;
   try {
     refusedDecoding.check(key.keyId);

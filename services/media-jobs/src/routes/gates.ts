@@ -1,6 +1,6 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
-import type { CallBook, EndCall } from '@turnpike/holds/call/callBook';
+import type { CallBook, EndCall } from '@turnpike/holds/call/pendingCalls';
 import { noteCall, requestIdOf, spanOf } from '@turnpike/http-service/observeRequests';
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -59,7 +59,7 @@ export function resolve<Request extends MediaRequest>(
   { catalog, backends, authenticator }: Pick<CallDependencies, 'catalog' | 'backends' | 'authenticator'>,
   res: Response,
 ): ResolvedRequest<Request> {
-  const resolved = getMediaModel(catalog.current(), draft.model, backends);
+  const resolved = getMediaModel(catalog.current, draft.model, backends);
   authenticator.assertMayCall(callingKey(res), resolved.model.id);
   noteCall(res, { model: resolved.model.id });
   return { request: draft.forModel(resolved.model), resolved };

@@ -14,7 +14,7 @@ const anEngine = (id: string, { isHealthy = true, isLastResort = false, hasMisse
 
 function warn(engines: AnEngine[]): string[] {
   const model = { id: 'm', state: 'live', inputModalities: ['text'], outputModalities: ['text'] };
-  const catalog = { current: () => ({ models: [model as unknown as PricedModel] }) as never };
+  const catalog = { current: { models: [model as unknown as PricedModel] } as never };
   const found = engines as unknown as Engine[];
   const registry = {
     findEngines: () => found,

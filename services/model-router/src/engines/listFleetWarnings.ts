@@ -14,7 +14,7 @@ interface FleetDependencies {
  */
 export function listFleetWarnings({ engines, catalog }: FleetDependencies): Warning[] {
   const file = engines.fileFault();
-  const sold = (catalog.current()?.models ?? []).filter((model) => model.state === 'live' && !isMedia(model));
+  const sold = (catalog.current?.models ?? []).filter((model) => model.state === 'live' && !isMedia(model));
   return [
     ...(file
       ? [

@@ -88,7 +88,7 @@ function serveChat(
 ): Promise<string> {
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => newerKey ?? key, forget: () => {}, assertMayCall },
-    catalog: { current: () => aCatalog({}), close: async () => {} },
+    catalog: { current: aCatalog({}), close: async () => {} },
     money: { openCalls, spool },
     fleet: { cacheSaltOf: () => 'salt' },
     region: 'us',

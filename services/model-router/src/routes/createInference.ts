@@ -160,7 +160,7 @@ export function resolveModel(
     engines,
   }: Pick<InferenceDependencies, 'catalog' | 'authenticator'> & Pick<AnswerDependencies, 'engines'>,
 ) {
-  const current = catalog.current();
+  const { current } = catalog;
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = engines.fitWindow(getModel(current, request.model));
   authenticator.assertMayCall(key, model.id);

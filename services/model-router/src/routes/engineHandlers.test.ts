@@ -23,7 +23,7 @@ it('lists whole tokens in flight on every engine, and says which are slow', asyn
   }
   const { listEngines } = createEngineHandlers({
     log: aSilentLogger(),
-    catalog: { current: () => undefined },
+    catalog: { current: undefined },
     engines: fleet.registry,
     drains: { engineIds: new Set(), set: async () => {} },
   });
@@ -42,7 +42,7 @@ it('says nothing of media models, whatever engines list: what is live of them is
   );
   const { getLiveModels } = createEngineHandlers({
     log: aSilentLogger(),
-    catalog: { current: () => catalog },
+    catalog: { current: catalog },
     engines: Object.assign(Object.create(fleet.registry), { findEngines: () => [engine], isConfigured: () => true }),
     drains: { engineIds: new Set(), set: async () => {} },
   });

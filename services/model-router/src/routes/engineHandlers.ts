@@ -26,7 +26,7 @@ type EngineHandlers = Pick<
 /** This router's live view of its engines, and the operator's hold on them. */
 export function createEngineHandlers(dependencies: EngineHandlerDependencies): EngineHandlers {
   const { log, catalog, engines, drains } = dependencies;
-  const modelsOf = () => catalog.current()?.models ?? [];
+  const modelsOf = () => catalog.current?.models ?? [];
   const hold =
     (isDraining: boolean) =>
     async ({ params: { engine_id: id } }: { params: { engine_id: string } }, res: Response) => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { toChunk } from '@turnpike/http-service/toChunk';
+import { toChunk } from '@turnpike/http-service/connection';
 import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { Payload } from '../fields/answerFields.ts';

@@ -1,7 +1,7 @@
 import type { Region } from '@turnpike/config/region';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import { type BookedCall, CallBook, type EndCall } from '@turnpike/holds/call/callBook';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import { type BookedCall, CallBook, type EndCall } from '@turnpike/holds/call/pendingCalls';
 import type { Holds } from '@turnpike/holds/holds';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';

@@ -1,5 +1,5 @@
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
-import { admitInRounds, type GateDependencies, type WantedHold } from '@turnpike/holds/gate/admitInRounds';
+import { admitInRounds, type GateDependencies, type WantedHold } from '@turnpike/holds/gate/admit';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { computeWorstCase } from '@turnpike/money/price';
