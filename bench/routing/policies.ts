@@ -1,7 +1,7 @@
 import { Engine } from '../../services/model-router/src/engines/engine.ts';
 import type { Trial } from '../../services/model-router/src/engines/terms/dialect.ts';
-import type { Attempt } from '../../services/model-router/src/placement/attempt.ts';
 import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
+import type { Attempt } from '../../services/model-router/src/placement/placer.ts';
 import { Placer } from '../../services/model-router/src/placement/placer.ts';
 import type { Placement } from '../../services/model-router/src/placement/queueableCall.ts';
 import { RouterNews } from '../../services/model-router/src/placement/routerNews.ts';

@@ -1,5 +1,5 @@
 import { NextAttempt } from '../../services/model-router/src/answer/runOnEngines.ts';
-import { RetryBudget } from '../../services/model-router/src/health/retryBudget.ts';
+import { RetryBudget } from '../../services/model-router/src/health/engineHealth.ts';
 import type { Policy } from './policies.ts';
 import type { SimulatedEngine, SlowDown } from './simulatedEngine.ts';
 import { type Call, WARM_UP } from './workload.ts';

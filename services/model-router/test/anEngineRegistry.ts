@@ -1,6 +1,6 @@
 import type { Engine } from '../src/engines/engine.ts';
 import type { EngineRegistry } from '../src/engines/engineRegistry.ts';
-import { RetryBudget } from '../src/health/retryBudget.ts';
+import { RetryBudget } from '../src/health/engineHealth.ts';
 
 /** A registry of these engines that lets everything happen and looks after none of them. */
 export const anEngineRegistry = (

@@ -9,7 +9,7 @@ import { engineChunks } from '../../test/engineChunks.ts';
 import { serveCall } from '../../test/serveCall.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
 import type { CallNews } from '../engines/engineRegistry.ts';
-import { RetryBudget } from '../health/retryBudget.ts';
+import { RetryBudget } from '../health/engineHealth.ts';
 
 const house = createStreamHouse();
 const { engineThat, engineThatCompletes, connect } = house;

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { anEngine } from '../../test/anEngine.ts';
-import { RetryBudget } from '../health/retryBudget.ts';
+import { RetryBudget } from '../health/engineHealth.ts';
 import { NextAttempt } from './runOnEngines.ts';
 
 const budget = () => new RetryBudget(() => 0);

@@ -12,9 +12,9 @@ import {
   isUntaken,
   isWorthRetrying,
 } from '../engines/terms/attemptResult.ts';
-import type { RetryBudget } from '../health/retryBudget.ts';
-import type { Attempt } from '../placement/attempt.ts';
+import type { RetryBudget } from '../health/engineHealth.ts';
 import type { Turn } from '../placement/engineQueue.ts';
+import type { Attempt } from '../placement/placer.ts';
 import type { Leavable, Placement, QueueableCall } from '../placement/queueableCall.ts';
 import type { AnswerDependencies, Call, Outcome } from './call.ts';
 
@@ -31,8 +31,8 @@ export async function runOnEngines(
 ): Promise<Outcome> {
   const { engines, queue, metrics } = dependencies;
   const { operation, model, span } = call;
-  const next = new NextAttempt(engines.retries);
-  const placed = new FleetCall(engines, call, { next, res });
+  engines.retries.callBegan();
+  const placed = new FleetCall(engines, call, res);
   let target: string | undefined;
   let fault: EngineFault | KeyBoundFault = { kind: 'no_healthy_engine' };
 
@@ -69,7 +69,7 @@ export async function runOnEngines(
     if (end.hasSent) return { kind: 'broken_off', fault: end.fault, reason: end.reason, target };
     if (fault.kind !== 'engine_failed' || !isWorthRetrying(end.fault)) fault = end.fault;
     isFull = end.fault.kind === 'engine_busy';
-    if (end.isFinal || !isWorthRetrying(end.fault) || !(isFull || next.mayFollow(engine, end.broken)))
+    if (end.isFinal || !isWorthRetrying(end.fault) || !(isFull || placed.next.mayFollow(engine, end.broken)))
       return { kind: 'refused', fault, target };
   }
 }
@@ -126,12 +126,10 @@ export class NextAttempt {
 
   constructor(retries: RetryBudget) {
     this.#retries = retries;
-    retries.callBegan();
   }
 
   /** The engines that may have the next attempt. */
   chooseFrom(able: readonly Engine[]): readonly Engine[] {
-    if (this.#tried.size === 0) return able;
     const untried = able.filter((engine) => !this.#tried.has(engine));
     return untried.length > 0 ? untried : able.filter((engine) => engine === this.#resendTo);
   }
@@ -171,13 +169,12 @@ class FleetCall implements QueueableCall {
   readonly bytes: number;
   readonly res: Leavable;
   readonly #engines: AnswerDependencies['engines'];
-  readonly #next: NextAttempt;
   readonly #call: Call;
+  #next: NextAttempt | undefined;
 
-  constructor(engines: AnswerDependencies['engines'], call: Call, { next, res }: { next: NextAttempt; res: Leavable }) {
+  constructor(engines: AnswerDependencies['engines'], call: Call, res: Leavable) {
     this.res = res;
     this.#engines = engines;
-    this.#next = next;
     this.#call = call;
     const { request, model, keyId, cacheSalt, bound } = call;
     const { beginning, bytes } = renderPrefix(request);
@@ -196,12 +193,19 @@ class FleetCall implements QueueableCall {
     this.bytes = held;
   }
 
+  /** Made when an engine fails the call, or does not answer it: most calls have one engine. */
+  get next(): NextAttempt {
+    this.#next ??= new NextAttempt(this.#engines.retries);
+    return this.#next;
+  }
+
   findEngines(): readonly Engine[] {
-    return this.#next.chooseFrom(this.#findAble());
+    const able = this.#findAble();
+    return this.#next ? this.#next.chooseFrom(able) : able;
   }
 
   mayLeave(engine: Engine): boolean {
-    return this.#next.mayLeave(engine, this.#findAble());
+    return this.next.mayLeave(engine, this.#findAble());
   }
 
   /** Judges an engine by the result of an attempt, unless the engine may have no part in it, as in a client's mistake. */

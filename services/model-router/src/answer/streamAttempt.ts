@@ -2,7 +2,7 @@ import { type Deadline, startDeadline } from '@turnpike/lifecycle/startDeadline'
 import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
 import type { EngineExchange, EngineListener } from '../engines/engineExchange.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
-import type { Attempt, AttemptExchange } from '../placement/attempt.ts';
+import type { Attempt, AttemptExchange } from '../placement/placer.ts';
 import { type AnswerDependencies, type Call, ENGINE_FAILED } from './call.ts';
 import type { ClientStream, StreamReader } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd, type StreamStep } from './chunks/engineStream.ts';

@@ -6,7 +6,7 @@ import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
-import { RetryBudget } from '../health/retryBudget.ts';
+import { RetryBudget } from '../health/engineHealth.ts';
 
 const { engineThat, streamed, connect, ask, closeAll } = createStreamHouse();
 afterEach(closeAll);

@@ -4,7 +4,7 @@ import type { EngineFault } from '../api/inferenceFault.ts';
 import type { Engine } from '../engines/engine.ts';
 import type { EngineExchange } from '../engines/engineExchange.ts';
 import { type EngineErrorKind, isUntaken } from '../engines/terms/attemptResult.ts';
-import type { Attempt } from '../placement/attempt.ts';
+import type { Attempt } from '../placement/placer.ts';
 import { type AnswerDependencies, type Call, ENGINE_FAILED } from './call.ts';
 import { type AttemptEnd, type AttemptOn, dispatchCall } from './runOnEngines.ts';
 

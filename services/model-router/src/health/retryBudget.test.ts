@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { RetryBudget } from './retryBudget.ts';
+import { RetryBudget } from './engineHealth.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

@@ -49,8 +49,8 @@ export class CallQueue {
   #rate = new TurnRate(0);
   /** The same for each key that has calls waiting: others may send more than is waiting now. */
   readonly #rates = new Map<string, TurnRate>();
-  /** When each began to wait. */
-  readonly #since = new Map<WaitingCall, number>();
+  /** Those that wait, each with the time since when. */
+  readonly #waiting = new Map<WaitingCall, number>();
   /** Keys that held their calls back when they had a turn, and were not asked again since. */
   readonly #passedOver = new Set<string>();
   /** As of the last turn. */
@@ -62,12 +62,12 @@ export class CallQueue {
   }
 
   get length(): number {
-    return this.#since.size;
+    return this.#waiting.size;
   }
 
   /** Whether a call of this key has anybody before it: its own calls, or others that no engine has room for. */
   isBehindOthers(flow: string): boolean {
-    return this.length > 0 && (this.#isRoomAwaited || this.#fair.backlogOf(flow).calls > 0);
+    return this.#waiting.size > 0 && (this.#isRoomAwaited || this.#fair.backlogOf(flow).calls > 0);
   }
 
   /** Whether what waits of this key waits for its own calls to end. */
@@ -79,7 +79,7 @@ export class CallQueue {
   othersWaitMs(flow: string): number {
     if (!this.#isRoomAwaited) return 0;
     let earliestMs = this.#nowMs();
-    for (const [call, sinceMs] of this.#since)
+    for (const [call, sinceMs] of this.#waiting)
       if (call.flow !== flow && !this.#passedOver.has(call.flow)) earliestMs = Math.min(earliestMs, sinceMs);
     return this.#nowMs() - earliestMs;
   }
@@ -87,7 +87,7 @@ export class CallQueue {
   /** Why a call of this key and size would be turned away now; undefined if it would not. */
   findRefusal({ flow, bytes }: Pick<WaitingCall, 'flow' | 'bytes'>): ShedReason | undefined {
     // What is alone may be larger than all there is.
-    if (this.length === 0) return undefined;
+    if (this.#waiting.size === 0) return undefined;
     const { expectedWaitMs, keyShare } = this.#limits;
     const own = this.#fair.backlogOf(flow);
     const after = { calls: own.calls + 1, bytes: own.bytes + bytes };
@@ -130,9 +130,9 @@ export class CallQueue {
 
   #note(call: WaitingCall, sinceMs: number): void {
     const nowMs = this.#nowMs();
-    if (this.length === 0) this.#rate = new TurnRate(nowMs);
+    if (this.#waiting.size === 0) this.#rate = new TurnRate(nowMs);
     if (!this.#rates.has(call.flow)) this.#rates.set(call.flow, new TurnRate(nowMs));
-    this.#since.set(call, sinceMs);
+    this.#waiting.set(call, sinceMs);
   }
 
   /** Takes a call out whose client is gone. */
@@ -144,7 +144,7 @@ export class CallQueue {
   /** Gives turns as long as an engine has room for the next in line. */
   startNext(): void {
     for (;;) {
-      const next = this.length === 0 ? undefined : this.#fair.peek(this.#passedOver);
+      const next = this.#waiting.size === 0 ? undefined : this.#fair.peek(this.#passedOver);
       const start = next?.tryStart();
       // While nobody waited for room, that none had a turn said nothing of it.
       if (start === 'no_room' && !this.#isRoomAwaited) this.#rate = new TurnRate(this.#nowMs());
@@ -174,11 +174,11 @@ export class CallQueue {
   /** Turns away all that waited too long. */
   expire(): void {
     const dueMs = this.#nowMs() - this.#limits.timeoutMs;
-    for (const [call, sinceMs] of this.#since) if (sinceMs <= dueMs) this.#turnAway(call, 'timeout');
+    for (const [call, sinceMs] of this.#waiting) if (sinceMs <= dueMs) this.#turnAway(call, 'timeout');
   }
 
   #forget(call: WaitingCall): void {
-    this.#since.delete(call);
+    this.#waiting.delete(call);
     if (this.#fair.backlogOf(call.flow).calls === 0) this.#rates.delete(call.flow);
   }
 
@@ -199,7 +199,7 @@ export class CallQueue {
 
   #hasPlaceFor(bytes: number): boolean {
     const { backlog } = this.#fair;
-    return this.length === 0 || this.#partOf({ calls: backlog.calls + 1, bytes: backlog.bytes + bytes }) <= 1;
+    return this.#waiting.size === 0 || this.#partOf({ calls: backlog.calls + 1, bytes: backlog.bytes + bytes }) <= 1;
   }
 
   #largest(): { flow: string; backlog: Backlog } | undefined {
@@ -216,7 +216,7 @@ export class CallQueue {
 
   /** What waits ahead at the pace of all turns, or the key's own calls at its own, whichever is longer; 0 if not known. */
   #expectedWaitMs(flow: string): number {
-    if (this.length === 0) return 0;
+    if (this.#waiting.size === 0) return 0;
     const nowMs = this.#nowMs();
     const all = this.#fair.backlog;
     const own = this.#fair.backlogOf(flow);

@@ -7,8 +7,8 @@ import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { aPlacement } from '../../test/aPlacement.ts';
 import { aReport } from '../../test/aReport.ts';
 import type { Engine } from '../engines/engine.ts';
-import type { Attempt } from './attempt.ts';
 import type { EngineQueue, Turn } from './engineQueue.ts';
+import type { Attempt } from './placer.ts';
 import { Placer } from './placer.ts';
 import type { QueueableCall } from './queueableCall.ts';
 

@@ -4,10 +4,9 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { Engine } from '../engines/engine.ts';
 import { findKeyBound } from '../engines/engineRoom.ts';
-import type { Attempt } from './attempt.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type Start, type WaitingCall } from './callQueue.ts';
 import { FULL_MS, QUEUE_LOOK_MS } from './limits.ts';
-import type { Placer } from './placer.ts';
+import type { Attempt, Placer } from './placer.ts';
 import type { Placement, QueueableCall } from './queueableCall.ts';
 
 /** The answer to a call that needs an engine; an attempt counts in its engine's load until it ends. */

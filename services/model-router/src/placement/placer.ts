@@ -1,8 +1,11 @@
-import type { Engine } from '../engines/engine.ts';
-import { EnginePace } from '../engines/engineLoad.ts';
+import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { PricedModel } from '../catalog/catalog.ts';
+import type { Engine, UnheardCall } from '../engines/engine.ts';
+import { EnginePace, type LoadedCall } from '../engines/engineLoad.ts';
+import type { AttemptResult } from '../engines/terms/attemptResult.ts';
 import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
-import { Attempt } from './attempt.ts';
-import { decide } from './chooseEngine.ts';
+import { type Decision, decide } from './chooseEngine.ts';
 import {
   FIRST_OUTPUT_TOKENS,
   LEARNING_RATE,
@@ -12,8 +15,9 @@ import {
   TRIAL_PROMPT_TOKENS,
   TRIAL_WINDOW_SHARE,
 } from './limits.ts';
-import type { Placement } from './queueableCall.ts';
+import type { Placement, QueueableCall } from './queueableCall.ts';
 import type { RouterNews } from './routerNews.ts';
+import { toDecisionAttributes } from './toDecisionAttributes.ts';
 
 /** Expects the tokens of a model's calls, by the engines' own counts: the router has no tokenizer. */
 class ModelHabits {
@@ -126,4 +130,168 @@ export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>,
       if (!hasBegun || completionTokens < MIN_PACED_TOKENS) load.pace = new EnginePace();
     },
   });
+}
+
+/** The exchange of bytes with the engine of an attempt. */
+export interface AttemptExchange {
+  /** Ends it, perhaps again and again: its engine turned out not to answer, and another one will have the call. */
+  leftOut(): void;
+  /** Ends it as if its client had left: other calls wait for the room of a stream that is not read. */
+  cutUnread(): void;
+}
+
+/** The trace of a call and the metrics that show its attempts. */
+export interface AttemptObservation {
+  span: CallSpan;
+  metrics: Pick<InferenceMetrics, 'callPlaced' | 'engineFirstEvent' | 'cacheCounted' | 'streamEnded'>;
+  model: PricedModel;
+  /** Whether the prompt is cached: engines cache nothing of texts to embed. */
+  isGenerating: boolean;
+}
+
+/** The queue that placed an attempt. */
+export interface AttemptQueue {
+  /** Lets a waiting call have the room that may be there now. */
+  startNext(): void;
+  ended(attempt: Attempt): void;
+  unread(attempt: Attempt): void;
+  read(attempt: Attempt): void;
+}
+
+interface AttemptParts {
+  /** Learns from the engine's count of the call. */
+  habits: Pick<ModelHabits, 'learn'>;
+  loaded: LoadedCall;
+}
+
+/**
+ * One attempt of a call on the engine it was placed on. Each event that its exchange reports goes to load, habits, room, health,
+ * queue and trace, in the order of the lines below.
+ */
+export class Attempt implements UnheardCall {
+  readonly engine: Engine;
+  readonly decision: Decision;
+  readonly placement: Placement;
+  readonly isStream: boolean;
+  readonly keyId: string;
+  /** From 1 on: a call may have a retry, engines that refuse it, and a connection that was just closing. */
+  number = 1;
+  exchange: AttemptExchange | undefined;
+  /** The attempt's part of the trace, and the rest of what shows it. */
+  #observed: AttemptObservation | undefined;
+  #beganAt = 0;
+  #firstEventAt: number | undefined;
+  /** Lets the engine go on with the call's trace, once the attempt has begun. */
+  traceparent: string | undefined;
+  /** The queue that placed it, and its call there. Set by the queue. */
+  turn: { queue: AttemptQueue; call: QueueableCall } | undefined;
+  readonly #habits: AttemptParts['habits'];
+  readonly #loaded: LoadedCall;
+  /** Takes it out of the calls that the engine has said nothing to. */
+  readonly #heard: () => void;
+  #hasBegun = false;
+  #isUnread = false;
+  #isOver = false;
+
+  /** Counts the call in its engine's load until `end`. */
+  constructor(decision: Decision & { engine: Engine }, placement: Placement, { habits, loaded }: AttemptParts) {
+    this.engine = decision.engine;
+    this.decision = decision;
+    this.placement = placement;
+    this.isStream = placement.isStream;
+    this.keyId = placement.keyId;
+    this.#habits = habits;
+    this.#loaded = loaded;
+    this.#heard = this.engine.unheardCalls.add(this);
+  }
+
+  /** Begins the exchange with the engine, which is shown in metrics and as a part of the call's trace. */
+  begin(number: number, observation: AttemptObservation): void {
+    const span = observation.span.startChild('engine', 'client');
+    this.number = number;
+    this.traceparent = span.traceparent;
+    this.#beganAt = performance.now();
+    this.#observed = { ...observation, span };
+    observation.metrics.callPlaced(this.engine, this.decision.reason);
+  }
+
+  /** The engine's first event is here: the prompt is computed. Whole answers have none. */
+  firstEvent(): void {
+    if (this.#hasBegun || this.#isOver) return;
+    this.#hasBegun = true;
+    this.engine.load.firstEvent(this.#loaded);
+    this.#heard();
+    this.engine.room.sayBegun();
+    this.turn?.queue.startNext();
+    this.#firstEventAt = performance.now();
+    this.#observed?.metrics.engineFirstEvent(this.engine, (this.#firstEventAt - this.#beganAt) / 1_000);
+  }
+
+  /** Ends the attempt, once; later ends mean nothing. */
+  end(result: AttemptResult): void {
+    if (this.#isOver) return;
+    if (this.#isUnread) this.read();
+    this.#isOver = true;
+    this.engine.load.end(this.#loaded, result);
+    const counted = result.kind === 'whole' ? result.usage : undefined;
+    if (counted) this.#habits.learn(counted, this.placement.estimatedPromptTokens);
+    this.#heard();
+    if (result.kind === 'whole') this.engine.room.sayBegun();
+    if (result.kind === 'failed' && result.fault.kind === 'engine_busy') this.engine.room.sayBusy();
+    this.turn?.call.report(this.engine, result);
+    this.turn?.queue.ended(this);
+    if (this.#observed) this.#show(result, this.#observed);
+  }
+
+  /** Shows the reason for the engine, the expected figures and the counted ones. */
+  #show(result: AttemptResult, { span, metrics, model, isGenerating }: AttemptObservation): void {
+    const { decision } = this;
+    const counted = result.kind === 'whole' ? result.usage : undefined;
+    const failed = result.kind === 'failed' ? result : undefined;
+    if (counted && isGenerating && counted.promptTokens > 0 && decision.promptTokens > 0)
+      metrics.cacheCounted(model, {
+        expectedPart: decision.chosen.cachedTokens / decision.promptTokens,
+        countedPart: counted.cachedPromptTokens / counted.promptTokens,
+      });
+    if (counted && this.#firstEventAt !== undefined && counted.completionTokens >= MIN_PACED_TOKENS) {
+      const seconds = (performance.now() - this.#firstEventAt) / 1_000;
+      if (seconds > 0) metrics.streamEnded(model, counted.completionTokens / seconds);
+    }
+    // Most calls are not traced, and to say why costs more than to know it.
+    if (span.traceparent !== undefined)
+      span.setAttributes({
+        'turnpike.engine': this.engine.id,
+        ...toDecisionAttributes(decision),
+        'turnpike.first_event_ms': this.#firstEventAt && Math.round(this.#firstEventAt - this.#beganAt),
+        'turnpike.prompt_tokens': counted?.promptTokens,
+        'turnpike.cached_prompt_tokens': counted?.cachedPromptTokens,
+        'turnpike.completion_tokens': counted?.completionTokens,
+        'turnpike.fault': failed?.fault.kind,
+        'turnpike.reason': failed?.broken,
+      });
+    span.end({ isError: failed !== undefined || (result.kind === 'cut' && result.by === 'unforeseen') });
+  }
+
+  /** Takes the call to another engine, if it may go, because this one turned out not to answer. */
+  leave(): void {
+    if (this.turn?.call.mayLeave(this.engine)) this.exchange?.leftOut();
+  }
+
+  /** The client does not read: its stream may be cut where other calls wait. */
+  unread(): void {
+    if (this.#isOver || this.#isUnread) return;
+    this.#isUnread = true;
+    this.turn?.queue.unread(this);
+  }
+
+  /** The client reads on. */
+  read(): void {
+    if (this.#isOver || !this.#isUnread) return;
+    this.#isUnread = false;
+    this.turn?.queue.read(this);
+  }
+
+  cutUnread(): void {
+    this.exchange?.cutUnread();
+  }
 }

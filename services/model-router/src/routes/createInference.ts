@@ -43,11 +43,13 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
   const { bodies, refusedBodies, admission, dependencies: answering } = answers;
 
   /** Passes the gates in their order, and opens the call. Throws the fault of the gate that refuses it. */
-  async function admit(req: Request, res: Response, room: TakenBytes): Promise<{ call: Call; options: AnswerOptions }> {
+  async function admit(
+    { req, res }: { req: Request; res: Response },
+    { key, room }: { key: KeyRecord; room: TakenBytes },
+  ): Promise<{ call: Call; options: AnswerOptions }> {
     const receivedAt = performance.now();
     const span = spanOf(res);
     const { authorization } = req.headers;
-    const key = callingKey(res);
     const callId = newUuidV7();
     res.setHeader(CALL_ID_HEADER, callId);
     refusedBodies.check(key.keyId);
@@ -111,11 +113,12 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
   }
 
   return async (req, res) => {
-    const { keyId } = callingKey(res);
+    const key = callingKey(res);
+    const { keyId } = key;
     const room = bodies.open(keyId);
     let isAdmitted = false;
     try {
-      const { call, options } = await admit(req, res, room);
+      const { call, options } = await admit({ req, res }, { key, room });
       isAdmitted = true;
       await answerCall(answering, call, options);
     } catch (error) {
