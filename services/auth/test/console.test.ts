@@ -208,6 +208,8 @@ it.each([
   ['key_sha256', { key_sha256: 'sk-secret' }],
   ['last_four', { last_four: 'sk-secret' }],
   ['name', { name: '' }],
+  ['name', { name: 'Lap\ud83d' }],
+  ['name', { name: '\u200b' }],
   ['rpm', { rpm: 0 }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '9999999999999999' }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '-1' }],

@@ -54,6 +54,16 @@ it('lists the providers, and says which one is unknown or does not answer', asyn
   expect([await ask('nobody'), await ask('away')]).toEqual([404, 502]);
 });
 
+it('makes one user of two first sign-ins at once', async () => {
+  const browsers = [account.openBrowser(), account.openBrowser()];
+  const returns = await Promise.all(browsers.map(async (browser) => signInAt(await begin(browser), { user: 'cleo' })));
+  const pages = await Promise.all(
+    returns.map(({ pathname, search }, index) => browsers[index]?.get(pathname + search)),
+  );
+  expect(pages.map((page) => page?.headers.get('location'))).toEqual(['/', '/']);
+  expect(await account.db.identity.count()).toBe(1);
+});
+
 it('signs a verified address in, and again as the same user', async () => {
   const { browser, page } = await signInAs('cleo');
   expect(page).toBe('/');

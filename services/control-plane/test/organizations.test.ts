@@ -43,6 +43,19 @@ it('shows an organization to its members alone', async () => {
   expect((await stranger.get('/account/organizations')).body).toEqual({ organizations: [] });
 });
 
+it.each(['', ' \u200b ', '\u3164', 'Ac\u202eme', 'Ac\u2066me', 'Ac\u2028me', 'Ac\nme', 'Ac\ud83d', 'a'.repeat(201)])(
+  'names no organization %j',
+  async (name) => {
+    const answer = await (await aPerson()).post('/account/organizations', { name });
+    expect([answer.status, answer.body.param]).toEqual([400, 'name']);
+  },
+);
+
+it.each(['Ac.me & <Co>', '👩\u200d💻', 'نشر \u200f(ش)', 'का\u200d'])('names an organization %j', async (name) => {
+  const { status, body } = await (await aPerson()).post('/account/organizations', { name });
+  expect([status, body.name]).toEqual([201, name]);
+});
+
 it('lets one of fifty accept an invitation, and only whose address it is', async () => {
   const { owner, path } = await anOrganization();
   const invited = await aPerson();

@@ -46,6 +46,21 @@ it('lets one of twenty take a link', async () => {
   expect(await account.db.email.count({ where: { address: 'race@example.com' } })).toBe(1);
 });
 
+it('makes one user of ten links to a new address that are taken at once', async () => {
+  const address = 'links@example.com';
+  const tokens = [];
+  for (let index = 0; index < 10; index += 1) {
+    const before = account.mails.length;
+    await account.openBrowser().post('/account/sign-in/link', { address });
+    tokens.push(await account.readToken(address, before));
+  }
+  const answers = await Promise.all(
+    tokens.map((token) => account.openBrowser().post('/account/sign-in/link/complete', { token })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(tokens.map(() => 200));
+  expect(new Set(answers.map(({ body }) => body.user_id)).size).toBe(1);
+});
+
 it('forgets what a mail said once it is sent', async () => {
   await account.signIn('forget@example.com');
   await until('the row of the mail', async () => {
@@ -139,6 +154,7 @@ it.each([
   'a b@example.com',
   'a@example.com\nbcc: b@example.com',
   '"a"@example.com',
+  'a@\u212Aiosk.example.com',
   'a@example.com,b@example.com',
 ])('takes %j for no address', async (address) => {
   const { status, body } = await account.openBrowser().post('/account/sign-in/link', { address });

@@ -20,21 +20,29 @@ export interface AccountRoute extends ApiRoute {
 }
 
 /** An e-mail address in lower case, without display name, comments or quoted parts. */
-export const address = z.pipe(
-  z.string().check(z.trim(), z.maxLength(254), z.toLowerCase()),
-  z
-    .string()
-    .check(
-      z.regex(
-        /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
-        'must be an e-mail address',
-      ),
-    ),
+export const address = z.string().check(
+  z.trim(),
+  z.maxLength(254),
+  // Before `toLowerCase`, which makes ASCII letters of some others.
+  z.regex(
+    /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+$/,
+    'must be an e-mail address',
+  ),
+  z.toLowerCase(),
 );
-/** A name for people: one line of whole characters. Postgres takes no half of a surrogate pair in JSON. */
+/** A name for people. Characters that nobody sees are no name, and those that turn the text around would show another one. */
 export const displayName = z
   .string()
-  .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be one line'));
+  .check(
+    z.trim(),
+    z.minLength(1),
+    z.maxLength(200),
+    z.regex(
+      /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u,
+      'must be one line, whose direction nothing changes',
+    ),
+    z.regex(/[^\p{DI}\p{Z}]/u, 'must have a character that shows'),
+  );
 export const token = z.string().check(z.regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of the link'));
 export const instant = z.string();
 export const role = z.enum(ROLES);

@@ -1,12 +1,10 @@
 import { LISTED_YEARS } from '@turnpike/internal-api/listedYears';
 import { ROTATION_FAULTS } from '@turnpike/internal-api/rotationFaults';
 import * as z from 'zod/mini';
+import { displayName } from '../account/accountRoute.ts';
 import { capNanoUsd, limitNanoUsd, nanoUsd } from '../amounts.ts';
 import { afterId, defineRoutes, instant, wholeNumber } from './consoleRoute.ts';
 
-const keyName = z
-  .string()
-  .check(z.trim(), z.minLength(1), z.maxLength(200), z.regex(/^[^\p{Cc}]*$/u, 'must be one line'));
 /** The end of a key. Null means none. */
 const expiresAt = z.nullable(z.iso.datetime({ offset: true }).check(z.refine(...LISTED_YEARS)));
 /** The hash and the last four characters of a secret that the caller made. */
@@ -147,7 +145,7 @@ export const keysConsoleApi = defineRoutes('auth', {
       'Registers a key that the caller made, by its SHA-256 and last four characters. The key itself never travels.',
     body: z.strictObject({
       ...newSecret,
-      name: keyName,
+      name: displayName,
       rpm: z._default(perMinute, 600),
       tpm: z._default(perMinute, 1_000_000),
       max_budget_nano_usd: z._default(limitNanoUsd, null),
@@ -170,7 +168,7 @@ export const keysConsoleApi = defineRoutes('auth', {
       'Changes the given fields of a key, from the next call on. Null removes a budget, the models or the expiry. The old secret ends with the key. An expired key with a later expiry is admitted within 5 s, and so is a call of an added model.',
     params: ofKey,
     body: z.strictObject({
-      name: z.exactOptional(keyName),
+      name: z.exactOptional(displayName),
       rpm: z.exactOptional(perMinute),
       tpm: z.exactOptional(perMinute),
       max_budget_nano_usd: z.exactOptional(limitNanoUsd),

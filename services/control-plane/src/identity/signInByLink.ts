@@ -4,7 +4,7 @@ import type { Db } from '../database/openDatabase.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { beginCeremony, takeCeremony } from './ceremonies.ts';
 import { type LiveSession, proveSession, startSession } from './sessions.ts';
-import { createUser } from './users.ts';
+import { createUser, lockWayIn } from './users.ts';
 
 const LINK_MINUTES = 15;
 
@@ -26,6 +26,7 @@ export async function signInByLink(
     const ceremony = await takeCeremony(tx, 'link', token);
     if (!ceremony) throw new ApiError({ kind: 'link_is_over' });
     const { address } = ceremony;
+    await lockWayIn(tx, address);
     const known = await tx.email.findUnique({ where: { address } });
     const userId = known?.userId ?? (await createUser(tx, { address }, origin));
     const session = await startSession(tx, userId, origin);

@@ -1,31 +1,18 @@
 import type { SignInError } from '@turnpike/console-api/pages';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier } from 'openid-client';
-import { z } from 'zod';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { beginCeremony, type CeremonyBody, takeCeremony } from './ceremonies.ts';
 import type { Provider } from './providers.ts';
+import { type Claims, readClaims } from './readClaims.ts';
 import { hashToken, type LiveSession, newToken, proveSession, startSession } from './sessions.ts';
-import { createUser } from './users.ts';
+import { createUser, lockWayIn } from './users.ts';
 
 const CEREMONY_MINUTES = 10;
 export const RETURN_PATH = '/account/sign-in/oidc/return';
-const MAX_NAME_LENGTH = 200;
 /** The clock of a provider may be so far behind ours, with the part of a second that it leaves out. */
 const CLOCK_SKEW_MS = 5_000;
-
-/** The claims of an identity provider about a user. Fields of other types count as absent. */
-const claimsSchema = z.object({
-  iss: z.string(),
-  sub: z.string(),
-  email: z.string().trim().toLowerCase().max(254).optional().catch(undefined),
-  email_verified: z.boolean().optional().catch(undefined),
-  name: z.string().trim().min(1).optional().catch(undefined),
-  /** When the user was asked, s since 1970. */
-  auth_time: z.number().optional().catch(undefined),
-});
-type Claims = z.infer<typeof claimsSchema>;
 
 export class OidcRefused extends Error {
   readonly reason: SignInError;
@@ -100,14 +87,15 @@ export async function endOidc(
   const ceremony = await takeCeremony(db, 'oidc', state);
   if (!ceremony || browserToken === undefined || hashToken(browserToken) !== ceremony.browserHash)
     throw new OidcRefused('sign_in_is_over');
-  const claims = await readClaims(providers, ceremony, { currentUrl, state });
-  return db.$transaction((tx) => {
+  const claims = await redeemClaims(providers, ceremony, { currentUrl, state });
+  return db.$transaction(async (tx) => {
+    await lockWayIn(tx, `${claims.iss} ${claims.sub}`);
     if (ceremony.intent === 'sign_in') return signIn(tx, claims, origin);
     return useInSession(tx, { claims, ceremony }, origin);
   });
 }
 
-async function readClaims(
+async function redeemClaims(
   providers: Provider[],
   { providerId, verifier, nonce, intent, begunAt }: CeremonyBody<'oidc'>,
   { currentUrl, state }: { currentUrl: URL; state: string },
@@ -122,7 +110,7 @@ async function readClaims(
       idTokenExpected: true,
       ...(intent === 'step_up' && { maxAge: 0 }),
     });
-    const claims = claimsSchema.parse(tokens.claims());
+    const claims = readClaims(tokens.claims());
     // A browser could leave `max_age` out of the address, and the grant takes 30 s for no time.
     if (intent === 'step_up' && (claims.auth_time ?? 0) * 1_000 < begunAt - CLOCK_SKEW_MS)
       throw new Error('the provider did not ask the user anew');
@@ -153,8 +141,9 @@ async function welcome(
   origin: Origin,
 ): Promise<string> {
   if (email === undefined || isVerified !== true) throw new OidcRefused('address_not_verified');
+  await lockWayIn(tx, email);
   if (await tx.email.findUnique({ where: { address: email } })) throw new OidcRefused('sign_in_and_link_instead');
-  const userId = await createUser(tx, { address: email, name: name?.slice(0, MAX_NAME_LENGTH) }, origin);
+  const userId = await createUser(tx, { address: email, name }, origin);
   await tx.identity.create({ data: { issuer, subject, userId } });
   return userId;
 }

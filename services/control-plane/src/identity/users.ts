@@ -1,7 +1,12 @@
 import type { UserBody } from '@turnpike/console-api/account/signIn';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { sql } from '@turnpike/postgres/sql';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
+
+/** Makes sign-ins by one address or one identity take turns until they commit, so that only the first one makes the user. */
+export const lockWayIn = (tx: Tx, way: string) =>
+  tx.$queryRaw(sql`SELECT 1 AS one FROM pg_advisory_xact_lock(hashtext(${way}))`);
 
 /** Makes a user with an address that they have proved to read. */
 export async function createUser(
