@@ -1,5 +1,7 @@
 /** Names an answer. */
 export const REQUEST_ID_HEADER = 'x-request-id';
+/** The same name of an answer, where clients of the Messages API look for it. */
+export const MESSAGES_REQUEST_ID_HEADER = 'request-id';
 /** Names a call, and its usage record. */
 export const CALL_ID_HEADER = 'x-router-call-id';
 
@@ -38,6 +40,10 @@ const KEY_LIMITS = {
 export const HEADERS = {
   [REQUEST_ID_HEADER]: {
     description: 'Names this answer, for support. Never taken from the client.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  [MESSAGES_REQUEST_ID_HEADER]: {
+    description: 'The same as `x-request-id`, on the paths of the Messages API alone.',
     schema: { type: 'string', format: 'uuid' },
   },
   [CALL_ID_HEADER]: {

@@ -15,14 +15,14 @@ import {
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { CLIENT_ADDRESS_HEADER, createClientAddressSigner } from '@turnpike/internal-auth/clientAddress';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import { MESSAGES_REQUEST_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Throttle } from '@turnpike/request-throttle/createThrottle';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { type EdgeFault, toEdgeError } from './api/edgeError.ts';
 import { type ClientAddress, findClientAddress } from './flood/findClientAddress.ts';
-import { isAmbiguous, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
+import { isAmbiguous, isOfMessages, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
 import { createNearestPathFinder } from './paths/findNearestPath.ts';
 import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
 import { createPathFinder, type ListedPath } from './paths/listedPaths.ts';
@@ -81,7 +81,10 @@ export function createApp(dependencies: AppDependencies): RequestListener {
 
   /** Every answer carries a request id of ours; a client's own is not taken over. */
   function answer(res: ServerResponse, requestId: string, said: EdgeFault | WireError): void {
-    if (!res.headersSent) res.setHeader(REQUEST_ID_HEADER, requestId);
+    if (!res.headersSent) {
+      res.setHeader(REQUEST_ID_HEADER, requestId);
+      if (isOfMessages(res.req)) res.setHeader(MESSAGES_REQUEST_ID_HEADER, requestId);
+    }
     if ('kind' in said) {
       metrics.faulted({ route: routeOf(res), fault: said.kind });
       noteFault(res, said.kind);

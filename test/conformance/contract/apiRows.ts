@@ -10,6 +10,8 @@ export const apiRows = {
   'apis.messages-errors':
     'an error of the Messages API has its form, and the status and the sentence that it has on chat',
   'apis.messages-key': 'the key of the Messages API may stand in x-api-key, which is no key on any other path',
+  'apis.messages-request-id':
+    'request-id of the Messages API names each answer, error and stream, as x-request-id does, and no other API has it',
   'apis.count-tokens': 'POST /v1/messages/count_tokens counts a prompt as the engine does, and charges nothing',
   'apis.responses-errors': 'an error of the Responses API is an envelope whose message is the sentence',
   'apis.responses-kept': 'nothing is kept: a request that builds on a kept response is 400, and says what to send',

@@ -142,6 +142,30 @@ row('apis.messages-key', async () => {
   expect((await nobody.post('/responses', say('responses', 'hi'), { headers })).status).toBe(401);
 });
 
+row('apis.messages-request-id', async () => {
+  const client = createClient(stack.baseUrl, stack.apiKey);
+  const text = 'hi [[sim: tokens=2 itl_ms=0]]';
+  const body = say('messages', text);
+  const answers = await Promise.all([
+    client.post('/messages', body),
+    client.post('/messages', { ...body, stream: true }),
+    client.post('/messages?beta=true', body),
+    client.post('/messages/count_tokens', body),
+    client.post('/messages', { ...body, model: 'nobody-knows-it' }),
+    client.post('/messages/batches', {}),
+    client.get('/messages'),
+    createClient(stack.baseUrl).post('/messages', body),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 404, 404, 405, 401]);
+  for (const { headers } of answers) {
+    expect(headers.get('request-id')).toMatch(/^[\da-f-]{36}$/);
+    expect(headers.get('request-id')).toBe(headers.get('x-request-id'));
+  }
+  const others = [client.post('/chat/completions', body), client.post('/responses', say('responses', text))];
+  for (const { status, headers } of await Promise.all([...others, client.get('/models')]))
+    expect({ status, id: headers.get('request-id') }).toEqual({ status: 200, id: null });
+});
+
 row('apis.count-tokens', async () => {
   const account = await makeAccount(stack);
   const counted = await account.post('/messages/count_tokens', say('messages', 'How long is this?'));

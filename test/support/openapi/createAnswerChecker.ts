@@ -28,7 +28,7 @@ const DOCUMENT = 'openapi.json';
 const NAMED_STREAMS = /^\/v1\/(?:responses|messages)$/;
 const STREAMS_OF_MEDIA = /^\/v1\/(?:images|audio)\//;
 /** Headers that mean something to clients: the document lists every one that an answer has. */
-const LISTED_HEADER = /^(x-.*|retry-after|allow)$/;
+const LISTED_HEADER = /^(x-.*|request-id|retry-after|allow)$/;
 
 /** Checks answers against the published document: status, headers, media type and bodies. Schemas are compiled once. */
 export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {

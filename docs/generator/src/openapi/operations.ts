@@ -82,11 +82,12 @@ function toGeneratedAnswer(
 function toNamedAnswer(
   { whole, event, last }: { whole: SchemaName; event: SchemaName; last: string },
   { answer, events }: { answer: unknown; events: string },
+  ...always: HeaderName[]
 ): ResponseObject {
   const { headers } = toGeneratedAnswer({ whole, chunk: event }, { answer, events }, 'x-response-format');
   return {
     description: 'The answer: whole, or with `stream` as server-sent events.',
-    headers,
+    headers: { ...headers, ...toHeaders({ always }) },
     content: {
       'application/json': { schema: refTo(whole), example: answer },
       'text/event-stream': {
@@ -162,6 +163,7 @@ export const PATHS: Record<string, Methods> = {
         200: toNamedAnswer(
           { whole: 'Message', event: 'MessageEvent', last: 'The last one is `message_stop` or `error`.' },
           EXAMPLES.createMessage,
+          'request-id',
         ),
         ...messagesErrors(INFERENCE_ERRORS),
       },
@@ -176,7 +178,10 @@ export const PATHS: Record<string, Methods> = {
       security: KEY_IN_EITHER,
       requestBody: jsonBody('CountTokensRequest', EXAMPLES.countMessageTokens.request),
       responses: {
-        200: jsonAnswer('The count.', 'TokenCount', EXAMPLES.countMessageTokens.answer),
+        200: {
+          ...jsonAnswer('The count.', 'TokenCount', EXAMPLES.countMessageTokens.answer),
+          headers: toHeaders({ always: ['request-id'] }),
+        },
         ...messagesErrors(COUNT_ERRORS, 'Count'),
       },
     },

@@ -405,8 +405,10 @@ export const SHARED_RESPONSES = {
     examples: { invalid: models({ kind: 'invalid_api_key' }) },
   }),
   NotFound: toErrorResponse({
-    description: 'There is nothing at this path: every path that this document does not list.',
-    bodies: ['ErrorEnvelope'],
+    description:
+      'There is nothing at this path: every path that this document does not list. Below `/v1/messages` the body is that of the Messages API.',
+    bodies: ['ErrorEnvelope', 'MessagesError'],
+    sometimes: ['request-id'],
     examples: {
       unlisted: toNotFound(),
       unsupported: toEdgeError({
@@ -488,7 +490,11 @@ export const MESSAGES_RESPONSES = Object.fromEntries(
     .filter(([name]) => name.startsWith('Inference') || name === 'MethodNotAllowed')
     .map(([name, response]) => [
       `Messages${name.replace('Inference', '')}`,
-      reword(response, 'MessagesError', (body) => toMessagesError({ status: STATUSES[name] ?? 400, body }, undefined)),
+      reword(
+        { ...response, headers: { ...response.headers, ...toHeaders({ always: ['request-id'] }) } },
+        'MessagesError',
+        (body) => toMessagesError({ status: STATUSES[name] ?? 400, body }, undefined),
+      ),
     ]),
 );
 

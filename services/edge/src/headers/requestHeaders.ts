@@ -37,10 +37,12 @@ export function toUpstreamHeaders(req: IncomingMessage): string {
 function keyOfMessages(req: IncomingMessage): string {
   const key = req.headers['x-api-key'];
   if (key === undefined || req.headers.authorization !== undefined) return '';
-  return hasMessagesErrors(req.url?.split('?', 1)[0] ?? '')
-    ? toHeaderLine('authorization', `Bearer ${String(key)}`)
-    : '';
+  return isOfMessages(req) ? toHeaderLine('authorization', `Bearer ${String(key)}`) : '';
 }
+
+/** Whether a request calls a path of the Messages API. */
+export const isOfMessages = ({ url = '' }: Pick<IncomingMessage, 'url'>): boolean =>
+  hasMessagesErrors(url.split('?', 1)[0] as string);
 
 export const toHeaderLine = (name: string, value: string | string[]): string => `${name}: ${value}\r\n`;
 

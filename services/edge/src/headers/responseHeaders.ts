@@ -1,7 +1,11 @@
-import { HEADERS, type HeaderName, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import { HEADERS, type HeaderName, MESSAGES_REQUEST_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 
 /** Headers of ours that the edge alone writes: a service's own do not count. */
-const OF_THE_EDGE: readonly string[] = [REQUEST_ID_HEADER, 'x-ratelimit-reset'] satisfies HeaderName[];
+const OF_THE_EDGE: readonly string[] = [
+  REQUEST_ID_HEADER,
+  MESSAGES_REQUEST_ID_HEADER,
+  'x-ratelimit-reset',
+] satisfies HeaderName[];
 /** The only headers of a service's answer that clients see. What services and engines say about themselves is not among them. */
 const SHOWN = new Set([
   'accept-ranges',

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toChunk } from '@turnpike/http-service/connection';
 import { cutAnswer } from '@turnpike/http-service/observeRequests';
-import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import { MESSAGES_REQUEST_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { ResponseHead, ResponseReader } from '@turnpike/upstream-connections/responseReader';
 import {
   type AnswerListener,
@@ -10,6 +10,7 @@ import {
   type UpstreamConnections,
 } from '@turnpike/upstream-connections/upstreamConnections';
 import type { EdgeFault } from '../api/edgeError.ts';
+import { isOfMessages } from '../headers/requestHeaders.ts';
 import { toShownHeaders } from '../headers/responseHeaders.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
@@ -126,6 +127,7 @@ export class Forwarding implements AnswerListener {
     const shown = toShownHeaders(headers);
     // Whether the connection stays is between the client and us, and so is how the body comes where nobody knows its length.
     shown.push(REQUEST_ID_HEADER, requestId, 'connection', res.shouldKeepAlive ? 'keep-alive' : 'close');
+    if (isOfMessages(this.#req)) shown.push(MESSAGES_REQUEST_ID_HEADER, requestId);
     this.#isChunked = this.#req.httpVersion === '1.1' && mayHaveChunks(status, headers);
     if (this.#isChunked) shown.push('transfer-encoding', 'chunked');
     // Node keeps no headers that come with the status, which is cheaper, unless there are some already.
