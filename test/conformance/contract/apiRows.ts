@@ -10,6 +10,7 @@ export const apiRows = {
   'apis.messages-errors':
     'an error of the Messages API has its form, and the status and the sentence that it has on chat',
   'apis.messages-key': 'the key of the Messages API may stand in x-api-key, which is no key on any other path',
+  'apis.tool-digits': 'the arguments of a call have the digits that the model wrote, in each API, whole and streamed',
   'apis.messages-request-id':
     'request-id of the Messages API names each answer, error and stream, as x-request-id does, and no other API has it',
   'apis.count-tokens': 'POST /v1/messages/count_tokens counts a prompt as the engine does, and charges nothing',

@@ -142,6 +142,28 @@ row('apis.messages-key', async () => {
   expect((await nobody.post('/responses', say('responses', 'hi'), { headers })).status).toBe(401);
 });
 
+row('apis.tool-digits', async () => {
+  const account = await makeAccount(stack);
+  const digits = '{"id":1234567890123456789,"ratio":1.0}';
+  const prompt = `hi [[sim: tool_call=f tool_arguments="${digits.replaceAll('"', '\\"')}" itl_ms=0]]`;
+  const tools = {
+    chat: [{ type: 'function', function: { name: 'f' } }],
+    responses: [{ type: 'function', name: 'f' }],
+    messages: [{ name: 'f', input_schema: {} }],
+  };
+  for (const api of APIS) {
+    const [whole, stream] = await Promise.all(
+      [false, true].map(async (isStream) =>
+        (await ask(account, api, prompt, { tools: tools[api], stream: isStream })).text(),
+      ),
+    );
+    expect({ api, text: whole?.replaceAll('\\"', '"') }).toEqual({ api, text: expect.stringContaining(digits) });
+    const pieces = stream?.matchAll(/"(?:arguments|partial_json|delta)":"((?:[^"\\]|\\.)*)"/g) ?? [];
+    const text = Array.from(pieces, ([, piece]) => JSON.parse(`"${piece}"`) as string).join('');
+    expect({ api, text }).toEqual({ api, text: expect.stringContaining(digits) });
+  }
+});
+
 row('apis.messages-request-id', async () => {
   const client = createClient(stack.baseUrl, stack.apiKey);
   const text = 'hi [[sim: tokens=2 itl_ms=0]]';

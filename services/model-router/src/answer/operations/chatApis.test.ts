@@ -333,6 +333,21 @@ describe('a whole answer', () => {
     });
   });
 
+  it.each([
+    '{"id":1234567890123456789,"ratio":1.0,"far":1e400,"near":-0,"":10000000000000000001,"list":[0.1000]}',
+    '{"rawJSON":"1","__proto__":{"a":90071992547409931}}',
+  ])('is a message whose input has the digits that the model wrote: %s', (text) => {
+    const called = { ...call, function: { name: 'f', arguments: text } };
+    const edited = editMessage(answer({ message: { tool_calls: [called] }, finish_reason: 'tool_calls' }), options);
+    expect(edited).toMatchObject({ kind: 'answer', payload: expect.stringContaining(`"input":${text}}`) });
+  });
+
+  it.each(['7', 'null', '[1]', '"a"'])('is a message with %s as a text where that is the whole input', (text) => {
+    const called = { ...call, function: { name: 'f', arguments: text } };
+    const edited = editMessage(answer({ message: { tool_calls: [called] }, finish_reason: 'tool_calls' }), options);
+    expect(bodyOf(edited)).toMatchObject({ content: [{ input: { arguments: text } }] });
+  });
+
   it('that was cut within a call shows the call as it came', () => {
     const cut = { ...call, function: { name: 'f', arguments: '{"path":"a' } };
     const body = bodyOf(editMessage(answer({ message: { tool_calls: [cut] }, finish_reason: 'length' }), options));

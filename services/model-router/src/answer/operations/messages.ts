@@ -32,16 +32,29 @@ export const editMessage = editChatAnswers(({ message, toolCalls, finishReason, 
   };
 });
 
-/** A call's input as the object it is. What is none, as one that was cut, is shown as it came. */
+/** A call's input as the object it is, its numbers digit for digit. What is none, as one that was cut, is shown as it came. */
 function toInput(text: string): object {
   try {
-    const input: unknown = JSON.parse(text === '' ? '{}' : text);
-    if (isObject(input)) return input;
+    const input: unknown = JSON.parse(text === '' ? '{}' : text, keepDigits as Reviver);
+    if (isObject(input) && !JSON.isRawJSON(input)) return input;
   } catch {
     // Shown as it came.
   }
   return { arguments: text };
 }
+
+declare global {
+  /** Members that Node has and the compiler does not know. */
+  interface JSON {
+    rawJSON(text: string): object;
+    isRawJSON(value: unknown): boolean;
+  }
+}
+type Reviver = NonNullable<Parameters<typeof JSON.parse>[1]>;
+
+/** Keeps a number as the model wrote it. As a double an id of 19 digits is another one, and 1e400 is null. */
+const keepDigits = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
+  typeof value === 'number' && source !== undefined ? JSON.rawJSON(source) : value;
 
 const toHead = ({ callId, canonicalModel: model }: AnswerTerms) => ({
   id: `msg_${callId.replaceAll('-', '')}`,
