@@ -205,6 +205,11 @@ describe('the Responses API', () => {
     ],
     ['no thinking', { reasoning: { effort: 'none' } }, { chat_template_kwargs: { enable_thinking: false } }],
     ['developers', { input: [{ role: 'developer', content: 'x' }] }, { messages: [{ role: 'system', content: 'x' }] }],
+    [
+      'an item whose type is null, as one without a type',
+      { input: [{ type: null, role: 'user', content: 'x' }] },
+      { messages: [{ role: 'user', content: 'x' }] },
+    ],
     ['fields that are null', { tools: null, text: null, reasoning: null, instructions: null }, { model: 'served' }],
   ])('takes %s', async (_case, fields, seen) => {
     expect(await engineSees(RESPONSES, ask(fields))).toMatchObject(seen);

@@ -49,11 +49,13 @@ async function parseResponsesRequest(body: JsonBody): Promise<InferenceRequest> 
   return { ...chat, echo: { fields: toRepeated(request), namespaced } };
 }
 
-/** Items without a type are messages. */
+/** Items without a type, or with an explicit null there, are messages. */
 function withTypes(input: unknown): unknown {
   if (!Array.isArray(input)) return input;
   return input.map((item: unknown) =>
-    typeof item === 'object' && item !== null && !('type' in item) ? { type: 'message', ...item } : item,
+    typeof item === 'object' && item !== null && (item as { type?: unknown }).type == null
+      ? { ...item, type: 'message' }
+      : item,
   );
 }
 
