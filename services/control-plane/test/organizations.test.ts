@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { hashToken, newToken } from '../src/identity/sessions.ts';
 import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
 
 let account: TestAccount;
@@ -81,6 +82,25 @@ it('invites no address of a member, and says whose it is', async () => {
     409,
     { error: 'is_a_member', message: 'This address is that of a member already.' },
   ]);
+});
+
+it('sends 500 invitations of an organization in 7 days, and no more', async () => {
+  const { owner, path, id } = await anOrganization();
+  const send = () => owner.post(`${path}/invitations`, { address: 'more@example.com', role: 'developer' });
+  await account.db.invitation.createMany({
+    data: Array.from({ length: 499 }, (_, index) => ({
+      ...{ invitationId: `inv_${id}_${index}`, organizationId: id, address: `person@${index}.example.com` },
+      ...{ role: 'developer', tokenHash: hashToken(newToken()), invitedBy: owner.userId, endsAt: new Date() },
+    })),
+  });
+  expect((await send()).status).toBe(201);
+  const refused = await send();
+  expect([refused.status, refused.body.error]).toEqual([429, 'too_many_invitations']);
+  await account.db.invitation.updateMany({
+    where: { invitationId: `inv_${id}_0` },
+    data: { createdAt: new Date(Date.now() - 8 * 24 * 3_600_000) },
+  });
+  expect((await send()).status).toBe(201);
 });
 
 it('takes no invitation that was withdrawn, replaced, is 7 days old, or whose sender may not give it any more', async () => {

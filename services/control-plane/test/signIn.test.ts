@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { startAccount, type TestAccount } from './startAccount.ts';
+import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
 
 let account: TestAccount;
 beforeAll(async () => {
@@ -169,5 +169,25 @@ it('refuses more attempts than a person makes, with the seconds to wait', async 
     statuses.push(await browser.post('/account/sign-in/link', { address: 'flood@example.com' }));
   expect(statuses.map(({ status }) => status)).toEqual([202, 202, 429]);
   expect(statuses[2]?.body.message).toMatch(/Wait \d+ s/);
+  await strict.stop();
+});
+
+it('counts the addresses of one /64 as one client, and mails of invitations too', async () => {
+  const strict = await startAccount({ trustedHops: 1, limits: { requestsPerMinute: 6, burst: 3 } });
+  const from = (browser: Browser, address: string) => (path: string, body: object) =>
+    browser.send('POST', path, body, { 'x-forwarded-for': address });
+  const ask = (address: string) =>
+    from(strict.openBrowser(), address)('/account/sign-in/link', { address: 'flood@example.com' });
+  const statuses = [];
+  for (const host of ['1', '2', '3', '4']) statuses.push((await ask(`2001:db8:0:7::${host}`)).status);
+  expect(statuses).toEqual([202, 202, 202, 429]);
+
+  const owner = from(await strict.signIn('owner@example.com'), '2001:db8:0:8::1');
+  const { body } = await owner('/account/organizations', { name: 'Acme' });
+  const path = `/account/organizations/${body.organization_id}/invitations`;
+  const invited = [];
+  for (const name of ['a', 'b', 'c', 'd'])
+    invited.push((await owner(path, { address: `${name}@example.com`, role: 'developer' })).status);
+  expect(invited).toEqual([201, 201, 201, 429]);
   await strict.stop();
 });

@@ -88,6 +88,7 @@ export async function startAccount({
   regionHosts = REGION_HOSTS,
   port = 0,
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
+  trustedHops = 0,
   telemetry = noTelemetry,
   refuseMail = () => undefined,
   checkMs = 60_000,
@@ -103,6 +104,8 @@ export async function startAccount({
   port?: number;
   /** The limits of sign-ins and mails; high where a test is about something else. */
   limits?: { requestsPerMinute: number; burst: number };
+  /** Proxies in front whose `X-Forwarded-For` counts. */
+  trustedHops?: number;
   telemetry?: Pick<Telemetry, 'meter' | 'tracer'>;
   /** The code with which the mail server refuses an address; undefined where it takes the mail. */
   refuseMail?: (address: string) => number | undefined;
@@ -199,7 +202,7 @@ export async function startAccount({
     welcomeCredit: { nanoUsd: 5_000_000_000n },
     byAddress: throttle(),
     byMailbox: throttle(),
-    trustedHops: 0,
+    trustedHops,
     pages,
     signingKey: fleet.keyOf('control-plane'),
     log,

@@ -138,7 +138,8 @@ export const organizationRoutes = defineRoutes({
     access: { of: 'member', right: 'members.write', recent: true },
     method: 'POST',
     path: '/account/organizations/:organization_id/invitations',
-    promise: 'Mails an invitation for 7 days. It takes the place of an open one to the same address.',
+    promise:
+      'Mails an invitation for 7 days. It takes the place of an open one to the same address. An organization may send 500 in 7 days.',
     params: z.object(inOrganization),
     body: z.object({ address, role }),
     status: 201,
@@ -147,6 +148,7 @@ export const organizationRoutes = defineRoutes({
       ...ABOVE_OWN_ROLE,
       ...TOO_MANY,
       is_a_member: { status: 409, message: 'This address is that of a member already.' },
+      too_many_invitations: { status: 429, message: 'An organization may send 500 invitations in 7 days at most.' },
     },
   },
   withdrawInvitation: {

@@ -12,6 +12,7 @@ import { getOrganization, refuseTooMany } from './organizations.ts';
 const DAY_MS = 24 * 3_600_000;
 const VALID_MS = 7 * DAY_MS;
 const LISTED_MS = 90 * DAY_MS;
+/** No more are sent in the time in which they are valid either, so that the list has all that are open. */
 const MAX_LISTED = 500;
 
 interface InvitationRow {
@@ -61,6 +62,10 @@ export async function invite(
     // The lock has invitations to one address take turns.
     const [{ name: organization } = { name: '' }] = await tx.$queryRaw<{ name: string }[]>(sql`
       SELECT name FROM organization WHERE organization_id = ${organizationId} FOR UPDATE`);
+    const sent = await tx.invitation.count({
+      where: { organizationId, createdAt: { gt: new Date(Date.now() - VALID_MS) } },
+    });
+    if (sent >= MAX_LISTED) throw new ApiError({ kind: 'too_many_invitations' });
     const { name: inviter } = await tx.user.findUniqueOrThrow({ where: { userId } });
     await tx.invitation.updateMany({
       where: { organizationId, address, status: 'open' },

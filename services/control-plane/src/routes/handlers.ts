@@ -6,6 +6,7 @@ import type { Principal } from '@turnpike/http-service/observeRequests';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Throttle } from '@turnpike/request-throttle/createThrottle';
+import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 import type { Response } from 'express';
 import type { z } from 'zod';
 import { getAlerts, listAlerts, removeAlertWebhook, setAlerts, setAlertWebhook } from '../alerts/alertRules.ts';
@@ -78,7 +79,7 @@ export interface HandlerDependencies extends BillingDependencies, AutomaticDepen
   welcomeCredit: WelcomeCredit;
   /** The control plane's own key. */
   signingKey: SigningKey;
-  /** Sign-ins and mails by the client's address. */
+  /** Sign-ins and mails by the block of the client's address. */
   byAddress: Throttle;
   /** Mails by the address that they go to. */
   byMailbox: Throttle;
@@ -109,9 +110,14 @@ const DONE = { done: true } as const;
 export function createHandlers(dependencies: HandlerDependencies): AccountHandlers {
   const { db, outbox, balanceWatch, providers, regionHosts, signingKey, byAddress, byMailbox } = dependencies;
 
-  /** Takes one from the allowance of each name, or refuses. */
-  function take(...names: [Throttle, string][]): void {
+  /** Takes one from the allowance of the block of the client's address, and of the mailbox of a mail. Throws `too_many_attempts`. */
+  function take({ address }: Origin, mailbox?: string): void {
+    const names: [Throttle, string | undefined][] = [
+      [byAddress, toAddressBlock(address) ?? address],
+      [byMailbox, mailbox],
+    ];
     for (const [throttle, name] of names) {
+      if (name === undefined) continue;
       const { isAllowed, waitMs } = throttle.takeRequest(name);
       if (!isAllowed) throw new ApiError({ kind: 'too_many_attempts', seconds: String(Math.ceil(waitMs / 1_000)) });
     }
@@ -122,18 +128,18 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
 
     listProviders: async () => ({ providers: providers.map(({ id, name }) => ({ provider_id: id, name })) }),
     async mailLink({ body: { address }, origin }) {
-      take([byAddress, origin.address], [byMailbox, address]);
+      take(origin, address);
       await mailSignInLink({ db, outbox }, address);
       return DONE;
     },
     async signInByLink({ body: { token }, origin, res }) {
-      take([byAddress, origin.address]);
+      take(origin);
       const { userId, session } = await signInByLink(db, token, origin);
       setCookie(res, SESSION_COOKIE, session);
       return readUser(db, userId);
     },
     async beginOidc({ body: { provider_id: providerId }, origin, res }) {
-      take([byAddress, origin.address]);
+      take(origin);
       const { url, browserToken } = await beginOidc(dependencies, { providerId, intent: 'sign_in' });
       setCookie(res, SIGN_IN_COOKIE, browserToken);
       return { url };
@@ -149,7 +155,7 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       return { url };
     },
     async mailStepUpLink({ body: { address }, who, origin }) {
-      take([byAddress, origin.address], [byMailbox, address]);
+      take(origin, address);
       await mailStepUpLink({ db, outbox }, who, address);
       return DONE;
     },
@@ -159,11 +165,11 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     },
 
     async beginPasskeySignIn({ origin }) {
-      take([byAddress, origin.address]);
+      take(origin);
       return { options: await beginPasskeySignIn(dependencies) };
     },
     async signInByPasskey({ body: { credential }, origin, res }) {
-      take([byAddress, origin.address]);
+      take(origin);
       const { userId, session } = await signInByPasskey(dependencies, credential, origin);
       setCookie(res, SESSION_COOKIE, session);
       return readUser(db, userId);
@@ -232,7 +238,7 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
 
     listInvitations: async ({ who }) => ({ invitations: await listInvitations(db, who.organizationId) }),
     async invite({ body, who, origin }) {
-      take([byMailbox, body.address]);
+      take(origin, body.address);
       return invite({ db, outbox }, who, body, origin);
     },
     async withdrawInvitation({ params: { invitation_id: invitationId }, who, origin }) {
