@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { throttled, unavailable } from '@turnpike/public-api/wireError';
+import { envelope, invalid, throttled, unavailable } from '@turnpike/public-api/wireError';
 import fc from 'fast-check';
 import { aMutatedStream } from '../../../test/aMutatedStream.ts';
 import { EngineStream } from '../chunks/engineStream.ts';
@@ -270,9 +270,10 @@ describe('how a stream ended', () => {
 });
 
 describe('a fault before any event', () => {
-  const failed = (shape: {
-    createEncoder: (given: typeof terms & { includeUsage: boolean }) => StreamEncoder<never>;
-  }) => eventsOf(shape.createEncoder({ ...terms, includeUsage: true }).fail(throttled('Slow down.', {})));
+  const failed = (
+    shape: { createEncoder: (given: typeof terms & { includeUsage: boolean }) => StreamEncoder<never> },
+    error = throttled('Slow down.', {}),
+  ) => eventsOf(shape.createEncoder({ ...terms, includeUsage: true }).fail(error));
 
   it('begins the response that fails', () => {
     expect(failed(RESPONSE_EVENTS).map(({ event: type }) => type)).toEqual([
@@ -280,6 +281,19 @@ describe('a fault before any event', () => {
       'response.in_progress',
       'response.failed',
     ]);
+  });
+
+  it.each([
+    [throttled('Slow down.', {}), 'rate_limit_exceeded'],
+    [
+      envelope(400, { message: 'Too long.', type: null, param: null, code: 'context_length_exceeded' }),
+      'context_length_exceeded',
+    ],
+    [invalid('No.'), 'invalid_prompt'],
+    [unavailable('Later.'), 'server_error'],
+  ])('has the code that clients of the Responses API act by: %j is %s', (error, code) => {
+    const { response } = JSON.parse(failed(RESPONSE_EVENTS, error).at(-1)?.data ?? '') as Event;
+    expect(response).toMatchObject({ status: 'failed', error: { code } });
   });
 
   it('is an error event of the Messages API', () => {

@@ -201,8 +201,8 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
 
   fail({ status, body }: WireError): string {
     const identity = { id: '', created: Math.floor(Date.now() / 1_000) };
-    const { message } = toExplanation(body);
-    const code = status === 429 ? 'rate_limit_exceeded' : status < 500 ? 'invalid_prompt' : 'server_error';
+    const { message, code: known } = toExplanation(body);
+    const code = known === 'context_length_exceeded' ? known : toFailureCode(status);
     const before = `${this.#begin(identity)}${this.#close('incomplete')}`;
     const response = this.#respond(identity, { end: { error: { code, message } } });
     return `${before}${this.#event('response.failed', { response })}`;
@@ -319,6 +319,9 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
     return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
   }
 }
+
+const toFailureCode = (status: number): string =>
+  status === 429 ? 'rate_limit_exceeded' : status < 500 ? 'invalid_prompt' : 'server_error';
 
 export const RESPONSE_EVENTS: ChunkShape<ChatDelta> = {
   ...CHAT_DELTAS,
