@@ -269,6 +269,14 @@ describe('how a stream ended', () => {
   });
 });
 
+it('a response that fails midway is the one that began: its id, its time and its model', () => {
+  const { text } = read([Buffer.from(event({ delta: { content: 'x' } }))], RESPONSE_EVENTS);
+  const responses = eventsOf(text).flatMap(({ data }) => (JSON.parse(data) as Event).response ?? []) as Event[];
+  const [created, ...others] = responses.map(({ id, created_at, model }) => ({ id, created_at, model }));
+  expect(created).toMatchObject({ created_at: 1_790_000_000, model: 'small-chat' });
+  expect(others).toEqual([created, created]);
+});
+
 describe('a fault before any event', () => {
   const failed = (
     shape: { createEncoder: (given: typeof terms & { includeUsage: boolean }) => StreamEncoder<never> },

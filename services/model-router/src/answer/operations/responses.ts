@@ -156,7 +156,8 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
   readonly #terms: AnswerTerms;
   readonly #items: ItemNames;
   #sequence = 0;
-  #hasBegun = false;
+  /** The identity that the first event has; undefined before it. */
+  #identity: AnswerIdentity | undefined;
   #keptLength = 0;
   #text: OpenItem | undefined;
   readonly #calls = new Map<number, OpenItem>();
@@ -200,7 +201,7 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
   }
 
   fail({ status, body }: WireError): string {
-    const identity = { id: '', created: Math.floor(Date.now() / 1_000) };
+    const identity = this.#identity ?? { id: '', created: Math.floor(Date.now() / 1_000) };
     const { message, code: known } = toExplanation(body);
     const code = known === 'context_length_exceeded' ? known : toFailureCode(status);
     const before = `${this.#begin(identity)}${this.#close('incomplete')}`;
@@ -209,8 +210,8 @@ class ResponseEncoder implements StreamEncoder<ChatDelta> {
   }
 
   #begin(identity: AnswerIdentity): string {
-    if (this.#hasBegun) return '';
-    this.#hasBegun = true;
+    if (this.#identity) return '';
+    this.#identity = identity;
     const response = this.#respond(identity, {});
     return `${this.#event('response.created', { response })}${this.#event('response.in_progress', { response })}`;
   }
