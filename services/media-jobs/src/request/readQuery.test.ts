@@ -53,7 +53,8 @@ it.each<[object, unknown]>([
   [{ limit: '101' }, 'limit must be a whole number from 1 to 100'],
   [{ limit: 'all' }, 'limit must be a whole number from 1 to 100'],
   [{ order: 'up' }, 'order must be asc or desc'],
-  [{ after: ['a', 'b'] }, 'after must be a text'],
+  [{ after: ['a', 'b'] }, 'after must be given once'],
+  [{ limit: ['1', '2'] }, 'limit must be given once'],
   [{ after: 'video_\0' }, 'after must be the id of a video'],
 ])('the list %j is %j', (query, outcome) => {
   expect(outcomeOf(() => readListQuery(query))).toEqual(outcome);

@@ -3,9 +3,11 @@ import { optional } from '@turnpike/public-api/requestFields';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { z } from 'zod';
 
+/** A parameter of a query. One that stands there twice is a list. */
+const text = () => z.string('must be given once');
+
 const wholeNumber = (minimum: number, maximum: number) =>
-  z
-    .string()
+  text()
     .regex(/^(?:0|[1-9]\d{0,3})$/, `must be a whole number from ${minimum} to ${maximum}`)
     .transform(Number)
     .refine((value) => value >= minimum && value <= maximum, `must be a whole number from ${minimum} to ${maximum}`);
@@ -17,7 +19,7 @@ const JOBS_OF_A_LOOK_UP = 10;
 const readList = createFieldReader(
   z.object({
     // Anything else no job is called, and the database does not take all of it.
-    after: optional(z.string().regex(/^\w{1,64}$/, 'must be the id of a video')),
+    after: optional(text().regex(/^\w{1,64}$/, 'must be the id of a video')),
     limit: optional(wholeNumber(1, LIST_MAX)),
     order: optional(z.enum(['asc', 'desc'])),
   }),
