@@ -6,7 +6,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
 import { putDayTotals } from '../src/day-totals/dayTotals.ts';
-import { post, walletOf } from '../src/ledger/post.ts';
+import { post, type Transfer, walletOf } from '../src/ledger/post.ts';
 import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
 
 const EPOCH = randomUUID();
@@ -144,6 +144,27 @@ it('alerts at 50, 80 and 100 % of the budget and of the cap, each once in a mont
   );
 });
 
+/** Moves a dollar. */
+const move = (transfer: Pick<Transfer, 'debit' | 'credit' | 'code'>) =>
+  account.db.$transaction((tx) =>
+    post(tx, 'a test', [{ id: randomUUID(), unit: 'nano_usd', amount: USD, ...transfer }]),
+  );
+
+it('alerts below a balance anew after a credit that makes up for what was taken back', async () => {
+  const owner = await anOwner();
+  const wallet = walletOf(owner.workspaceId);
+  await setAlerts(owner, { below: 2n * USD });
+  await report(owner, 4n * USD);
+  await untilRaised(owner, 1);
+  await move({ debit: wallet, credit: 'fx_bridge', code: 'taken_back' });
+  await report(owner, 4n * USD + 1n);
+  await untilLooked();
+  expect(await listAlerts(owner)).toHaveLength(1);
+  await move({ debit: 'promo_given', credit: wallet, code: 'welcome' });
+  await report(owner, 4n * USD + 2n);
+  expect(await untilRaised(owner, 2)).toEqual(['balance null', 'balance null']);
+});
+
 it('alerts below a balance once until the next credit, and not at the balance', async () => {
   const owner = await anOwner();
   const { workspaceId } = owner;
@@ -157,18 +178,7 @@ it('alerts below a balance once until the next credit, and not at the balance', 
   await report(owner, 4n * USD);
   await untilLooked();
   expect(await listAlerts(owner)).toHaveLength(1);
-  await account.db.$transaction((tx) =>
-    post(tx, 'a test', [
-      {
-        id: randomUUID(),
-        unit: 'nano_usd',
-        debit: 'promo_given',
-        credit: walletOf(workspaceId),
-        amount: USD,
-        code: 'welcome',
-      },
-    ]),
-  );
+  await move({ debit: 'promo_given', credit: walletOf(workspaceId), code: 'welcome' });
   await report(owner, 4n * USD + 1n);
   expect(await untilRaised(owner, 2)).toEqual(['balance null', 'balance null']);
 });

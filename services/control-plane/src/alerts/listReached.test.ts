@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { listReached, type Measured } from './listReached.ts';
 
 const NOTHING: Measured = {
-  ...{ monthNanoUsd: 0n, creditedNanoUsd: 100n, balanceNanoUsd: 100n },
+  ...{ monthNanoUsd: 0n, credits: 1, balanceNanoUsd: 100n },
   ...{ budgetNanoUsd: null, capNanoUsd: null, balanceBelowNanoUsd: null },
 };
 const reach = (measured: Partial<Measured>) =>

@@ -16,7 +16,8 @@ export interface Reached {
 /** A workspace as its region reported it, with its limits. Null: there is no such limit. */
 export interface Measured {
   monthNanoUsd: bigint;
-  creditedNanoUsd: bigint;
+  /** Times that the wallet was credited. The sum of the credits may be an earlier one again, after a refund or a dispute. */
+  credits: number;
   balanceNanoUsd: bigint;
   budgetNanoUsd: bigint | null;
   capNanoUsd: bigint | null;
@@ -40,7 +41,7 @@ export function listReached(measured: Measured, month: string): Reached[] {
           {
             ...{ kind: 'balance', percent: 0, limitNanoUsd: below, valueNanoUsd: balance },
             // A balance rises by credits alone.
-            period: `credit ${measured.creditedNanoUsd}`,
+            period: `credits ${measured.credits}`,
           },
         ]
       : [];

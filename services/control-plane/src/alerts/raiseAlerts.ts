@@ -16,7 +16,7 @@ interface Watched {
   isMailed: boolean;
   webhookUrl: string | null;
   month: string;
-  credited: string;
+  credits: number;
   balance: string;
 }
 
@@ -35,14 +35,16 @@ export async function raiseAlerts(
       balance_below_nano_usd AS below, is_mailed AS "isMailed", webhook_url AS "webhookUrl",
       (SELECT coalesce(sum(spend_nano_usd), 0) FROM day_spend
         WHERE day_spend.workspace_id = rule.workspace_id AND day >= ${`${month}-01`}::DATE)::TEXT AS month,
-      credited_nano_usd::TEXT AS credited, (credited_nano_usd - spent_nano_usd)::TEXT AS balance
+      (SELECT count(*) FROM transfer
+        WHERE credit = 'wallet:' || rule.workspace_id AND unit = 'nano_usd' AND code <> 'used_less')::INTEGER AS credits,
+      (credited_nano_usd - spent_nano_usd)::TEXT AS balance
     FROM alert_rule AS rule JOIN workspace USING (workspace_id) JOIN wallet USING (workspace_id)
     WHERE workspace_id = ${workspaceId}`);
   if (!watched) return 0;
   const reached = listReached(
     {
       monthNanoUsd: BigInt(watched.month),
-      creditedNanoUsd: BigInt(watched.credited),
+      credits: watched.credits,
       balanceNanoUsd: BigInt(watched.balance),
       budgetNanoUsd: watched.budget,
       capNanoUsd: watched.cap,
