@@ -367,7 +367,7 @@ export async function walkBilling(
   await page.getByRole('button', { name: 'Allow these charges' }).click();
   await page.getByText('This field must be an amount, as 25 or 12.50.').waitFor();
   await page.getByLabel('When the credit is below, in dollars').fill('7.5');
-  await page.getByText('When the balance of this workspace falls below USD 7.50,').waitFor();
+  await page.getByText('When the balance of this workspace falls below $7.50,').waitFor();
   await eyes.check(page, 'billing-automatic-dialog');
   await page.getByRole('button', { name: 'Allow these charges' }).click();
   await page.getByRole('button', { name: 'Switch off automatic top-up' }).click();

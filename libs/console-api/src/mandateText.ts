@@ -8,6 +8,8 @@ export interface MandateTerms {
   card: { brand: string; last4: string };
 }
 
+const SIGNS = { usd: '$', eur: '€' };
+
 /** The names of the brands that the payment processor writes in its own way. */
 const BRANDS: Record<string, string> = {
   amex: 'American Express',
@@ -27,9 +29,9 @@ export function toCardName({ brand, last4 }: { brand: string; last4: string }): 
 /** Returns the text by which a person allows charges to a saved card. The page shows it, and the control plane keeps what it showed. */
 export function toMandateText(terms: MandateTerms): string {
   const { currency, card } = terms;
-  const money = (cents: number): string => `${currency.toUpperCase()} ${(cents / 100).toFixed(2)}`;
+  const money = (cents: number): string => `${SIGNS[currency]}${(cents / 100).toFixed(2)}`;
   return [
-    `When the balance of this workspace falls below USD ${toUsdText(terms.thresholdNanoUsd)}, Turnpike charges ${money(terms.netCents)} plus tax`,
+    `When the balance of this workspace falls below $${toUsdText(terms.thresholdNanoUsd)}, Turnpike charges ${money(terms.netCents)} plus tax`,
     ` to the card ${toCardName(card)}, without asking again.`,
     ` Before tax, the charges are at most ${money(terms.dayLimitCents)} in a day and ${money(terms.monthLimitCents)} in a month (UTC).`,
     ' You can switch this off at any time.',

@@ -170,7 +170,10 @@ it('charges the saved card once the region reports a balance below the threshold
     expect.objectContaining({
       ...{ state: 'on', currency: 'eur', threshold_nano_usd: '5000000000', net_cents: 2_500, charged_month_cents: 0 },
       card: expect.objectContaining({ brand: 'visa', last4: '4242' }),
-      confirmed: expect.objectContaining({ by: payer.browser.userId, text: expect.stringContaining('EUR 25.00') }),
+      confirmed: expect.objectContaining({
+        by: payer.browser.userId,
+        text: expect.stringContaining('below $5.00, Turnpike charges €25.00'),
+      }),
     }),
   ]);
   await report(payer, CREDIT - TERMS.threshold);

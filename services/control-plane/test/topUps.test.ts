@@ -579,7 +579,7 @@ it('refuses amounts outside of the range of the currency', async () => {
     const { status, body } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: netCents });
     expect([status, body.error, body.message]).toEqual([
       ...[400, 'amount_out_of_range'],
-      'The amount must be from 5 to 5000 eur.',
+      'The amount must be from 5 to 5000 EUR.',
     ]);
   }
   for (const netCents of [0, -500, 12.5, '1000', null]) {

@@ -6,11 +6,11 @@ import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
 import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
 import type { BalanceWatch } from './balanceWatch.ts';
-import { AMOUNTS, CURRENCY_OF, toUnits } from './currencies.ts';
+import { CURRENCY_OF } from './currencies.ts';
 import { switchOff } from './failedTopUps.ts';
 import { throwPaymentsAway } from './paymentProcessor.ts';
 import { findStanding } from './standing.ts';
-import { type BillingDependencies, getRegion, getTopUp, type OfWorkspace } from './topUps.ts';
+import { type BillingDependencies, checkAmount, getRegion, getTopUp, type OfWorkspace } from './topUps.ts';
 
 export interface AutomaticDependencies extends Pick<BillingDependencies, 'db' | 'payments'> {
   balanceWatch: BalanceWatch;
@@ -113,10 +113,8 @@ export async function setAutomaticTopUp(
   const { organizationId, workspaceId, userId } = where;
   const currency = CURRENCY_OF[await getRegion(db, where)];
   if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
-  const { minimum, maximum } = AMOUNTS[currency];
   const { netCents, dayLimitCents, monthLimitCents, thresholdNanoUsd, confirmedText } = terms;
-  if (netCents < minimum || netCents > maximum)
-    throw new ApiError({ kind: 'amount_out_of_range', minimum: toUnits(minimum), maximum: toUnits(maximum), currency });
+  checkAmount(currency, netCents);
   if (dayLimitCents < netCents || monthLimitCents < netCents) throw new ApiError({ kind: 'limit_too_low' });
   const card = (await listCards({ db, payments }, organizationId)).find(({ card_id: id }) => id === terms.cardId);
   if (!card) throw new ApiError({ kind: 'unknown_card' });

@@ -62,11 +62,16 @@ export async function getBilling({ db, payments }: BillingDependencies, where: O
   };
 }
 
-/** Throws `amount_out_of_range`. */
-function checkAmount(currency: Currency, netCents: number): void {
+/** Refuses an amount that one payment may not be. Throws `amount_out_of_range`. */
+export function checkAmount(currency: Currency, netCents: number): void {
   const { minimum, maximum } = AMOUNTS[currency];
   if (netCents < minimum || netCents > maximum)
-    throw new ApiError({ kind: 'amount_out_of_range', minimum: toUnits(minimum), maximum: toUnits(maximum), currency });
+    throw new ApiError({
+      kind: 'amount_out_of_range',
+      minimum: toUnits(minimum),
+      maximum: toUnits(maximum),
+      currency: currency.toUpperCase(),
+    });
 }
 
 /** Returns the rate of euros, and null for dollars. Throws `euro_rate_missing`. */
