@@ -1,9 +1,8 @@
 import { Engine } from '../../services/model-router/src/engines/engine.ts';
 import type { Trial } from '../../services/model-router/src/engines/terms/dialect.ts';
 import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
-import type { Attempt } from '../../services/model-router/src/placement/placer.ts';
+import type { Attempt, Placement } from '../../services/model-router/src/placement/placer.ts';
 import { Placer } from '../../services/model-router/src/placement/placer.ts';
-import type { Placement } from '../../services/model-router/src/placement/queueableCall.ts';
 import { RouterNews } from '../../services/model-router/src/placement/routerNews.ts';
 import { toEngineArguments } from '../../services/model-router/test/anEngine.ts';
 import { seededRandom } from '../seededRandom.ts';

@@ -1,6 +1,6 @@
 import type { Engine } from '../src/engines/engine.ts';
+import type { Placement } from '../src/placement/placer.ts';
 import { Attempt, Placer } from '../src/placement/placer.ts';
-import type { Placement } from '../src/placement/queueableCall.ts';
 
 /** A call of a few words, which no engine has cached. */
 export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({

@@ -14,8 +14,7 @@ import {
 } from '../engines/terms/attemptResult.ts';
 import type { RetryBudget } from '../health/engineHealth.ts';
 import type { Turn } from '../placement/engineQueue.ts';
-import type { Attempt } from '../placement/placer.ts';
-import type { Leavable, Placement, QueueableCall } from '../placement/queueableCall.ts';
+import type { Attempt, Leavable, Placement, QueueableCall } from '../placement/placer.ts';
 import type { AnswerDependencies, Call, Outcome } from './call.ts';
 
 /**

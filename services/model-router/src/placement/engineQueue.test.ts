@@ -8,9 +8,8 @@ import { aPlacement } from '../../test/aPlacement.ts';
 import { aReport } from '../../test/aReport.ts';
 import type { Engine } from '../engines/engine.ts';
 import type { EngineQueue, Turn } from './engineQueue.ts';
-import type { Attempt } from './placer.ts';
+import type { Attempt, QueueableCall } from './placer.ts';
 import { Placer } from './placer.ts';
-import type { QueueableCall } from './queueableCall.ts';
 
 const MODEL = 'small-chat';
 /** For so many calls at a time. */

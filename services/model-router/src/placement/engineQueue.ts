@@ -6,8 +6,7 @@ import type { Engine } from '../engines/engine.ts';
 import { findKeyBound } from '../engines/engineRoom.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type Start, type WaitingCall } from './callQueue.ts';
 import { FULL_MS, QUEUE_LOOK_MS } from './limits.ts';
-import type { Attempt, Placer } from './placer.ts';
-import type { Placement, QueueableCall } from './queueableCall.ts';
+import type { Attempt, Placement, Placer, QueueableCall } from './placer.ts';
 
 /** The answer to a call that needs an engine; an attempt counts in its engine's load until it ends. */
 export type Turn =

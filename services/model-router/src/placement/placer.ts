@@ -5,7 +5,7 @@ import type { Engine, UnheardCall } from '../engines/engine.ts';
 import { EnginePace, type LoadedCall } from '../engines/engineLoad.ts';
 import type { AttemptResult } from '../engines/terms/attemptResult.ts';
 import { MIN_PACED_TOKENS } from '../engines/terms/limits.ts';
-import { type Decision, decide } from './chooseEngine.ts';
+import { type Decision, decide, toDecisionAttributes } from './chooseEngine.ts';
 import {
   FIRST_OUTPUT_TOKENS,
   LEARNING_RATE,
@@ -15,9 +15,43 @@ import {
   TRIAL_PROMPT_TOKENS,
   TRIAL_WINDOW_SHARE,
 } from './limits.ts';
-import type { Placement, QueueableCall } from './queueableCall.ts';
 import type { RouterNews } from './routerNews.ts';
-import { toDecisionAttributes } from './toDecisionAttributes.ts';
+
+/** A call as placement sees it. */
+export interface Placement {
+  modelId: string;
+  keyId: string;
+  /** Chained hashes of the prompt's leading blocks. */
+  prefixHashes: readonly number[];
+  /** Rendered bytes of the whole prompt, hashed or not. */
+  promptBytes: number;
+  /** An estimate without a tokenizer. */
+  estimatedPromptTokens: number;
+  maxOutputTokens: number;
+  /** Its first event is heard: a whole answer has none. */
+  isStream: boolean;
+}
+
+/** An answer whose client may leave before it has it. */
+export interface Leavable {
+  readonly destroyed: boolean;
+  once(event: 'close', onClose: () => void): unknown;
+  off(event: 'close', onClose: () => void): unknown;
+}
+
+/** A call that needs an engine. */
+export interface QueueableCall {
+  readonly placement: Placement;
+  /** Memory it holds. */
+  readonly bytes: number;
+  readonly res: Leavable;
+  /** The engines that may have its next attempt. Asked whenever it might be placed; where there is none it does not wait. */
+  findEngines(): readonly Engine[];
+  /** Whether it may leave an engine that does not answer for another one. */
+  mayLeave(engine: Engine): boolean;
+  /** Tells health of the result of an attempt on an engine. */
+  report(engine: Engine, result: AttemptResult): void;
+}
 
 /** Expects the tokens of a model's calls, by the engines' own counts: the router has no tokenizer. */
 class ModelHabits {

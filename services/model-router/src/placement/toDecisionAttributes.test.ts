@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { toAllowedAttributes } from '@turnpike/telemetry/callSpan';
 import type { Candidate, Decision } from './chooseEngine.ts';
-import { toDecisionAttributes } from './toDecisionAttributes.ts';
+import { toDecisionAttributes } from './chooseEngine.ts';
 
 const anEngine = (id: string, fields: Partial<Candidate> = {}): Candidate => ({
   id,
