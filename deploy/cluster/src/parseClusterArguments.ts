@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readArguments } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 
 /** What `npm run cluster` is asked to do. */
@@ -24,7 +24,8 @@ const HINT = 'There is --nodes N, build, down, test and --help.';
 /** Reads the arguments of `npm run cluster --`. Throws a `StackError` that says what there is on anything unknown. */
 export function parseClusterArguments(args: string[]): ClusterArguments {
   if (args[0] === 'test') return { command: 'test', args: args.slice(1) };
-  const { values, positionals } = parse(args);
+  const options = { nodes: { type: 'string' }, help: { type: 'boolean', short: 'h', default: false } } as const;
+  const { values, positionals } = readArguments({ args, allowPositionals: true, options }, HINT);
   const [command, ...others] = positionals;
   if (values.help) return { command: 'help' };
   if (others.length > 0) throw new StackError(`One command at a time, and not "${positionals.join(' ')}". ${HINT}`);
@@ -35,17 +36,4 @@ export function parseClusterArguments(args: string[]): ClusterArguments {
   if (command === undefined) return { command: 'up', nodes: Number(values.nodes ?? 1) };
   if (values.nodes !== undefined) throw new StackError(`--nodes is for the start of a cluster, not for ${command}.`);
   return { command };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: { nodes: { type: 'string' }, help: { type: 'boolean', short: 'h', default: false } },
-    });
-  } catch (error) {
-    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. ${HINT}`, { cause: error });
-  }
 }

@@ -18,12 +18,9 @@ import type { EnginePlan } from './engines/planEngines.ts';
 import type { LocalSecrets } from './localSecrets.ts';
 import { type MediaBackend, toMediaBackends, writeMediaBackendsFile } from './media/mediaBackends.ts';
 import { migrateDatabase } from './parts/migrateDatabase.ts';
-import { startIdentityProvider } from './parts/startIdentityProvider.ts';
 import { startKafka } from './parts/startKafka.ts';
-import { startMailCatcher } from './parts/startMailCatcher.ts';
-import { startMediaSimulators } from './parts/startMediaSimulators.ts';
-import { startPaymentsSimulator } from './parts/startPaymentsSimulator.ts';
 import { type ServiceDatabase, startPostgres } from './parts/startPostgres.ts';
+import { type Program, startProgram } from './parts/startProgram.ts';
 import { startRedis } from './parts/startRedis.ts';
 import { startS3Proxy } from './parts/startS3Proxy.ts';
 import { startService } from './parts/startService.ts';
@@ -150,21 +147,24 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   const mediaReady = timed('media', () => media.ready);
 
   const startAccount = async (): Promise<LaunchedParts['account']> => {
+    const start = (name: string, port: number, env: Program['env']) => {
+      const file = `deploy/${name}/src/main.ts`;
+      return timed(name, () => startProgram(parts, { name, file, env: { PORT: String(port), ...env }, ports: [port] }));
+    };
+    const { secretKey, webhookUrl, webhookSecret } = toPaymentsAccount(settings);
     const [identityProvider, mailCatcher, payments] = await Promise.all([
-      timed('identity-provider', () =>
-        startIdentityProvider({ parts, port: ports.identityProvider, client: toOidcClient(settings) }),
-      ),
-      timed('mail-catcher', () =>
-        startMailCatcher({ parts, ports: ports.mailCatcher, dataDir: join(dataDir, 'mails') }),
-      ),
-      timed('payments-simulator', () =>
-        startPaymentsSimulator({
-          parts,
-          ports: ports.payments,
-          account: toPaymentsAccount(settings),
-          dataDir: join(dataDir, 'payments'),
-        }),
-      ),
+      start('identity-provider', ports.identityProvider, { CLIENTS: JSON.stringify([toOidcClient(settings)]) }),
+      start('mail-catcher', ports.mailCatcher.port, {
+        SMTP_PORT: String(ports.mailCatcher.smtpPort),
+        MAILS_DIR: join(dataDir, 'mails'),
+      }),
+      start('payments-simulator', ports.payments.port, {
+        ADMIN_PORT: String(ports.payments.adminPort),
+        SECRET_KEY: secretKey,
+        WEBHOOK_URL: webhookUrl,
+        WEBHOOK_SECRET: webhookSecret,
+        DATA_DIR: join(dataDir, 'payments'),
+      }),
     ]);
     return { identityProvider, mailCatcher, payments };
   };
@@ -251,7 +251,12 @@ function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
   const backends = toMediaBackends(plan.mediaModels, { ports, dataDir: join(dataDir, 'media-simulators') });
   const start = async (): Promise<LaunchedParts['media']> => {
     if (backends.length === 0) return undefined;
-    const { name, pid } = await startMediaSimulators(parts, backends);
+    const { name, pid } = await startProgram(parts, {
+      name: 'media-simulators',
+      file: 'deploy/local/src/media/simulateMedia.ts',
+      env: { BACKENDS: JSON.stringify(backends) },
+      ports: backends.map(({ port }) => port),
+    });
     return { name, pid, backends };
   };
   return { listed: writeMediaBackendsFile(mediaBackendsFile, backends, { portOf }), ready: start() };

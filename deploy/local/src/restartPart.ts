@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { parseJson } from './engines/readAnswer.ts';
 import type { Part } from './process/startParts.ts';
 import { StackError } from './stackError.ts';
 
@@ -53,16 +54,8 @@ export async function askRestart(stateDir: string, part: string, portBase: numbe
     throw new StackError(`No stack runs on port ${portBase}. PORT_BASE names another one.`, { cause });
   });
   socket.end(part);
-  const answered = answerSchema.safeParse(parse(await text(socket).catch(() => '')));
+  const answered = answerSchema.safeParse(parseJson(await text(socket).catch(() => '')));
   if (!answered.success) throw new StackError('The stack ended before the part was ready.');
   if ('problem' in answered.data) throw new StackError(answered.data.problem);
   return answered.data.done;
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

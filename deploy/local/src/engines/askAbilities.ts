@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import type { DiscoveredModel } from './discoverModels.ts';
+import { parseJson, readAtMost } from './readAnswer.ts';
 
 /** For each question; an engine may load its model for the first. */
 const DEADLINE_MS = 20_000;
@@ -60,7 +61,7 @@ export async function askAbilities(
         signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
         reset: true,
       });
-      if (answer.statusCode === 200) return parseJson(await readText(answer.body));
+      if (answer.statusCode === 200) return parseJson((await readAtMost(answer.body, MAX_ANSWER_BYTES)) ?? '');
       await answer.body.dump();
       return undefined;
     } catch {
@@ -103,23 +104,4 @@ export async function askAbilities(
     category: takesImages ? 'multimodal' : 'text',
     features: [...(hasTools ? ['tools'] : []), ...(hasSchemas ? ['json_mode', 'json_schema'] : [])],
   };
-}
-
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) return ''; // leaving the loop ends the answer
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import { StackError } from '../stackError.ts';
+import { parseJson, readAtMost } from './readAnswer.ts';
 
 /** For all that an engine is asked before the start. */
 const DEADLINE_MS = 5_000;
@@ -73,14 +74,7 @@ interface Answer {
 async function get(url: string, signal: AbortSignal): Promise<Answer> {
   const { statusCode: status, headers, body } = await request(url, { signal, reset: true });
   const contentType = String(headers['content-type'] ?? 'no content type').slice(0, 60);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) return { status, contentType, text: undefined }; // leaving the loop ends the answer
-    chunks.push(chunk);
-  }
-  return { status, contentType, text: Buffer.concat(chunks).toString('utf8') };
+  return { status, contentType, text: await readAtMost(body, MAX_ANSWER_BYTES) };
 }
 
 function readModelList(url: string, { status, contentType, text }: Answer): DiscoveredModel[] {
@@ -100,14 +94,6 @@ function readModelList(url: string, { status, contentType, text }: Answer): Disc
     category: 'text',
     features: owner === 'vllm' ? VLLM_FEATURES : [],
   }));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const errorSchema = z.object({ name: z.string().catch(''), code: z.string().catch('') });

@@ -1,10 +1,11 @@
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
-import { startSimulator } from '../parts/startSimulator.ts';
+import { startProgram } from '../parts/startProgram.ts';
 import type { Parts } from '../process/startParts.ts';
 import type { StackPorts } from '../stackPorts.ts';
 import type { PortOf } from '../toServiceEnvironments.ts';
 import type { LaunchedEngine, LaunchingEngines } from './launchedEngine.ts';
 import { writeEnginesFile } from './launchedEngine.ts';
+import { toSimulatedEngine } from './toSimulatedEngine.ts';
 
 export interface SimulatorsOptions {
   parts: Parts;
@@ -26,8 +27,16 @@ export function launchSimulators({ parts, models, ports, enginesFile, portOf }: 
   );
   const start = async (enginePorts: number[], simulator: number): Promise<LaunchedEngine> => {
     const adminPort = ports.simulatorAdmins[simulator] ?? 0;
-    const part = `engines-${simulator + 1}`;
-    const { name, pid } = await startSimulator({ parts, name: part, models, ports: enginePorts, adminPort });
+    const { name, pid } = await startProgram(parts, {
+      name: `engines-${simulator + 1}`,
+      file: 'deploy/engine-simulator/src/main.ts',
+      env: {
+        LISTEN_HOST: '127.0.0.1',
+        ADMIN_PORT: String(adminPort),
+        SIMULATOR_ENGINES: JSON.stringify(models.map((model, index) => toSimulatedEngine(model, enginePorts[index]))),
+      },
+      ports: enginePorts,
+    });
     return { name, urls: enginePorts.map(toUrl), adminUrl: toUrl(adminPort), pid };
   };
   return {

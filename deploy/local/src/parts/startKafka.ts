@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part, Parts } from '../process/startParts.ts';
-
-/** A small heap and the quick compiler: the broker of a laptop starts in a second or two and moves little. */
-const JAVA_FLAGS = ['-Xms64m', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+import { JAVA_FLAGS, writeProperties } from './javaServer.ts';
 
 export interface KafkaOptions {
   parts: Parts;
@@ -23,7 +21,7 @@ export async function startKafka(options: KafkaOptions): Promise<Part> {
   const { parts, jarDir, dataDir } = options;
   await mkdir(dataDir, { recursive: true });
   const propertiesFile = join(dataDir, 'server.properties');
-  await writeFile(propertiesFile, toProperties(options));
+  await writeProperties(propertiesFile, toProperties(options));
   const classPath = join(jarDir, '*');
   if (!existsSync(join(dataDir, 'log', 'meta.properties'))) {
     const clusterId = randomBytes(16).toString('base64url');
@@ -43,24 +41,26 @@ export async function startKafka(options: KafkaOptions): Promise<Part> {
   }
   const part = parts.start({
     name: 'kafka',
-    layer: 0,
     command: 'java',
     args: [...JAVA_FLAGS, '-cp', classPath, 'kafka.Kafka', propertiesFile],
-    stopSignal: 'SIGTERM',
-    hasChannel: false,
   });
   const isServing = async ({ logFile }: Part) => (await readFile(logFile, 'utf8')).includes('Kafka Server started');
   await parts.untilReady(part, isServing);
   return part;
 }
 
-function toProperties({ dataDir, port, controllerPort, listeners = [] }: KafkaOptions): string {
+function toProperties({
+  dataDir,
+  port,
+  controllerPort,
+  listeners = [],
+}: KafkaOptions): Record<string, string | number | boolean> {
   const clients = [{ name: 'PLAINTEXT', port, advertisedPort: port }].concat(
     listeners.map((listener, index) => ({ name: `CLIENT${index + 1}`, ...listener })),
   );
   const addresses = clients.map((client) => `${client.name}://127.0.0.1:${client.port}`);
   const advertised = clients.map(({ name, advertisedPort }) => `${name}://127.0.0.1:${advertisedPort}`);
-  const properties = {
+  return {
     'process.roles': 'broker,controller',
     'node.id': 1,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
@@ -81,7 +81,4 @@ function toProperties({ dataDir, port, controllerPort, listeners = [] }: KafkaOp
     'group.initial.rebalance.delay.ms': 0,
     'log.cleaner.dedupe.buffer.size': 2 * 1024 * 1024,
   };
-  return `${Object.entries(properties)
-    .map(([name, value]) => `${name}=${value}`)
-    .join('\n')}\n`;
 }

@@ -45,10 +45,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Part> {
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const part = parts.start({
     name: 'postgres',
-    layer: 0,
     ...asUnprivileged(postgres, ['-D', dataDir, ...flags]),
     stopSignal: 'SIGINT', // the fast shutdown: open sessions are ended, nothing committed is lost
-    hasChannel: false,
   });
   await parts.untilReady(part, async ({ pid }) =>
     isAccepting(await readFile(join(dataDir, 'postmaster.pid'), 'utf8'), pid),

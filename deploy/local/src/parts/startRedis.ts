@@ -33,11 +33,8 @@ export async function startRedis({ parts, dataDir, port, password }: RedisOption
   await writeFile(configFile, `${config.join('\n')}\n`, { mode: 0o600 });
   const part = parts.start({
     name: 'redis',
-    layer: 0,
     command: 'redis-server',
     args: [configFile],
-    stopSignal: 'SIGTERM',
-    hasChannel: false,
   });
   await parts.untilReady(part, () => answersPing(port, password));
   return part;

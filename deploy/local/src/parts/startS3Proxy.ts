@@ -1,13 +1,11 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
+import { JAVA_FLAGS, writeProperties } from './javaServer.ts';
 
 const ASK_TIMEOUT_MS = 5_000;
 const LOG_SETTINGS = join(repositoryRoot, 'deploy/local/s3proxy/logback.xml');
-/** Flags like Kafka's: the server of a laptop starts in a second or two and moves little. */
-const JAVA_FLAGS = ['-Xms64m', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
-
 export interface S3ProxyOptions {
   parts: Parts;
   /** Folder of the server's jars. */
@@ -27,11 +25,9 @@ export async function startS3Proxy(options: S3ProxyOptions): Promise<Part> {
   // To this server a folder is a bucket.
   await mkdir(join(dataDir, 'buckets', bucket), { recursive: true });
   const propertiesFile = join(dataDir, 's3proxy.properties');
-  // In a file of the owner alone, as a command line shows to every user of the machine.
-  await writeFile(propertiesFile, toProperties(options), { mode: 0o600 });
+  await writeProperties(propertiesFile, toProperties(options));
   const part = parts.start({
     name: 's3proxy',
-    layer: 0,
     command: 'java',
     args: [
       ...JAVA_FLAGS,
@@ -42,8 +38,6 @@ export async function startS3Proxy(options: S3ProxyOptions): Promise<Part> {
       '--properties',
       propertiesFile,
     ],
-    stopSignal: 'SIGTERM',
-    hasChannel: false,
   });
   await parts.untilReady(part, () => refusesStrangers(port));
   return part;
@@ -56,8 +50,8 @@ async function refusesStrangers(port: number): Promise<boolean> {
   return answer.status === 403;
 }
 
-function toProperties({ dataDir, port, accessKeyId, secretAccessKey }: S3ProxyOptions): string {
-  const properties = {
+function toProperties({ dataDir, port, accessKeyId, secretAccessKey }: S3ProxyOptions): Record<string, string> {
+  return {
     's3proxy.endpoint': `http://127.0.0.1:${port}`,
     's3proxy.authorization': 'aws-v4',
     's3proxy.identity': accessKeyId,
@@ -68,7 +62,4 @@ function toProperties({ dataDir, port, accessKeyId, secretAccessKey }: S3ProxyOp
     'jclouds.identity': 'local',
     'jclouds.credential': 'local',
   };
-  return `${Object.entries(properties)
-    .map(([name, value]) => `${name}=${value}`)
-    .join('\n')}\n`;
 }

@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { entryOf, layerOf, type ServiceName } from '@turnpike/config/services';
-import { request } from 'undici';
 import type { Part, Parts } from '../process/startParts.ts';
-
-const PROBE_TIMEOUT_MS = 5_000;
+import { answersOk } from './startProgram.ts';
 
 export interface ServiceOptions {
   parts: Parts;
@@ -28,16 +26,9 @@ export async function startService(options: ServiceOptions): Promise<Part> {
     command: process.execPath,
     args: [...nodeFlags, join(root, 'services', service, 'src/main.ts')],
     env,
-    stopSignal: 'SIGTERM',
     hasChannel: true,
   });
   await untilServed?.();
-  await parts.untilReady(part, () => isReady(internalUrl));
+  await parts.untilReady(part, () => answersOk(`${internalUrl}/ready`));
   return part;
-}
-
-async function isReady(internalUrl: string): Promise<boolean> {
-  const { statusCode, body } = await request(`${internalUrl}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-  await body.dump();
-  return statusCode === 200;
 }

@@ -15,16 +15,16 @@ export const STOP_GRACE_MS = 15_000;
 
 export interface PartCommand {
   name: string;
-  /** The turn in which it stops, the highest first: parts of one layer stop at once. Stores and engines are of layer 0. */
-  layer: number;
+  /** The turn in which it stops, the highest first: parts of one layer stop at once. Default: 0, that of stores and engines. */
+  layer?: number;
   command: string;
   args: string[];
   /** The part's environment, on top of that of all parts. */
   env?: Record<string, string>;
-  /** Signal that asks for an orderly end. */
-  stopSignal: 'SIGTERM' | 'SIGINT';
+  /** Signal that asks for an orderly end. Default: SIGTERM. */
+  stopSignal?: 'SIGTERM' | 'SIGINT';
   /** Gives the process an IPC channel, whose end tells it that the launcher is gone. */
-  hasChannel: boolean;
+  hasChannel?: boolean;
 }
 
 export interface Part {
@@ -110,7 +110,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
   const endSignal = signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal;
 
   function start(partCommand: PartCommand): Part {
-    const { name, layer, command, args, env: partEnv, stopSignal, hasChannel } = partCommand;
+    const { name, layer = 0, command, args, env: partEnv, stopSignal = 'SIGTERM', hasChannel } = partCommand;
     endSignal.throwIfAborted(); // nothing may start behind the back of `stop`
     const count = (starts.get(name)?.count ?? 0) + 1;
     starts.set(name, { command: partCommand, count });

@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runToEnd } from '../process/runToEnd.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { StackError } from '../stackError.ts';
 import { hasCommand, installDebianPackages } from './installDebianPackages.ts';
+import { makeOnce } from './makeOnce.ts';
 
 /** A first fetch is some 50 MB, and Maven itself as much again. */
 const FETCH_TIMEOUT_MS = 600_000;
@@ -22,17 +21,10 @@ export async function ensureJars(server: JavaServer, say: (line: string) => void
   const name = SERVERS[server];
   const pomFile = join(repositoryRoot, 'deploy/local', server, 'pom.xml');
   const version = await readVersion(server, pomFile);
-  const cacheDir = join(homedir(), '.cache', 'turnpike');
-  const jarDir = join(cacheDir, `${server}-${version}`);
   if (!hasCommand('java')) await installDebianPackages(['default-jre-headless'], `Java, which ${name} runs on,`, say);
-  if (existsSync(jarDir)) return jarDir;
-  if (!hasCommand('mvn')) await installDebianPackages(['maven'], `Maven, which fetches ${name},`, say);
-
-  say(`Fetching ${name} ${version} from Maven Central, once for this machine…`);
-  // Fetched under another name and renamed when complete: an interrupted fetch leaves nothing that looks whole.
-  const partialDir = `${jarDir}.partial-${process.pid}`;
-  await mkdir(partialDir, { recursive: true });
-  try {
+  return makeOnce(`${server}-${version}`, async (folder) => {
+    if (!hasCommand('mvn')) await installDebianPackages(['maven'], `Maven, which fetches ${name},`, say);
+    say(`Fetching ${name} ${version} from Maven Central, once for this machine…`);
     await runToEnd(`fetching ${name} from Maven Central`, {
       command: 'mvn',
       args: [
@@ -42,17 +34,12 @@ export async function ensureJars(server: JavaServer, say: (line: string) => void
         pomFile,
         'dependency:copy-dependencies',
         '-DincludeScope=runtime',
-        `-DoutputDirectory=${partialDir}`,
+        `-DoutputDirectory=${folder}`,
       ],
       env: process.env,
       timeoutMs: FETCH_TIMEOUT_MS,
     });
-    await rename(partialDir, jarDir);
-  } catch (error) {
-    await rm(partialDir, { recursive: true, force: true });
-    if (!existsSync(jarDir)) throw error; // unless another process has fetched it meanwhile
-  }
-  return jarDir;
+  });
 }
 
 async function readVersion(server: JavaServer, pomFile: string): Promise<string> {

@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { cp, mkdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runToEnd } from '../process/runToEnd.ts';
 import { StackError } from '../stackError.ts';
 import { hasCommand } from './installDebianPackages.ts';
+import { makeOnce, toShortHash } from './makeOnce.ts';
 
 const TIMEOUT_MS = 600_000;
 const KUSTOMIZE = 'sigs.k8s.io/kustomize/kustomize/v5@v5.8.1';
@@ -29,31 +27,19 @@ const SCHEMAS: { module: string; files: string }[] = [
  * no Go, or no way to the proxy.
  */
 export async function ensureManifestTools(say: (line: string) => void): Promise<string> {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([KUSTOMIZE, SCHEMAS]))
-    .digest('hex');
-  const folder = join(homedir(), '.cache', 'turnpike', `manifest-tools-${hash.slice(0, 12)}`);
-  if (existsSync(folder)) return folder;
-  if (!hasCommand('go'))
-    throw new StackError('Go 1.24 or later is missing, which compiles kustomize: install it from https://go.dev/dl.');
-
-  say('Compiling kustomize from its Go module, once for this machine…');
-  // Made under another name and renamed when complete: what is interrupted leaves nothing that looks whole.
-  const partial = `${folder}.partial-${process.pid}`;
-  try {
-    await mkdir(join(partial, 'schemas'), { recursive: true });
-    const env = { ...process.env, GOBIN: partial, CGO_ENABLED: '0' };
+  return makeOnce(`manifest-tools-${toShortHash(JSON.stringify([KUSTOMIZE, SCHEMAS]))}`, async (folder) => {
+    if (!hasCommand('go'))
+      throw new StackError('Go 1.24 or later is missing, which compiles kustomize: install it from https://go.dev/dl.');
+    say('Compiling kustomize from its Go module, once for this machine…');
+    const env = { ...process.env, GOBIN: folder, CGO_ENABLED: '0' };
     await runToEnd('compiling kustomize', { command: 'go', args: ['install', KUSTOMIZE], env, timeoutMs: TIMEOUT_MS });
+    const schemas = join(folder, 'schemas');
+    await mkdir(schemas);
     for (const { module, files } of SCHEMAS) {
       const source = join(await downloadModule(module), files);
-      await cp(source, join(partial, 'schemas', source.endsWith('.json') ? 'swagger.json' : ''), { recursive: true });
+      await cp(source, join(schemas, source.endsWith('.json') ? 'swagger.json' : ''), { recursive: true });
     }
-    await rename(partial, folder);
-  } catch (error) {
-    await rm(partial, { recursive: true, force: true });
-    if (!existsSync(folder)) throw error; // unless another process has made it meanwhile
-  }
-  return folder;
+  });
 }
 
 /** The folder of a module's sources. */
