@@ -5,11 +5,6 @@ import type { Figure } from './figure.ts';
 export interface Bench {
   /** The measurement, in one line. */
   readonly measures: string;
-  /**
-   * Its figures say the same beside others, being of virtual time, or far from what is wanted. Where several such run they do so at the same
-   * time.
-   */
-  readonly isUndisturbed?: boolean;
   /** True if the bench runs only by its name. */
   readonly isOnRequest?: boolean;
   /** Its parts by name, where it has some that run alone. */

@@ -11,8 +11,8 @@ export interface Figure {
   /** Behind the number; nothing for a ratio. */
   unit?: string;
   /** The target, if there is one. */
-  atMost?: number;
-  atLeast?: number;
+  atMost?: number | undefined;
+  atLeast?: number | undefined;
   /** The same of the barest that does the work: Node pipes in place of the gateway, scripts that decide nothing. */
   floor?: number[];
   /** Why there is no number: a call failed, or the bench itself was the bottleneck. */
@@ -37,6 +37,13 @@ export const toResult = (figure: Figure): FigureResult => ({
   median: figure.refusal === undefined ? median(figure.rounds) : null,
   ...(figure.floor && { floorMedian: median(figure.floor) }),
   isReached: isReached(figure),
+});
+
+/** A figure of one value, with its unit and what it has to be. */
+export const single = (name: string, value: number, limits: Omit<Figure, 'name' | 'rounds'> = {}): Figure => ({
+  name,
+  rounds: [value],
+  ...limits,
 });
 
 /** The ratios of two measurements of the same rounds. */

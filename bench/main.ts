@@ -1,12 +1,10 @@
-import { execFileSync, fork } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { readArguments, readCount, runCommand } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 import type { Bench } from './bench.ts';
-import { endWithProcess } from './calls/endWithProcess.ts';
 import { createStopwatch } from './createStopwatch.ts';
 import { type Figure, formatFigures, isReached, toResult } from './figure.ts';
 
@@ -22,10 +20,6 @@ the first time, when other gateways, nginx and Kafka are installed. The figures 
   --long     more rows, rounds and sizes: ten million rows, 100,000 keys, every size of each curve; an hour and more
   --seed N   what workloads are made from; 1 where it is not given
   --help     show this`;
-
-/** Set where this runs for another `main`, which wants to have the figures. */
-const APART = 'BENCH_APART';
-const isApart = process.env[APART] !== undefined;
 
 interface Choice {
   name: string;
@@ -66,10 +60,6 @@ async function main(): Promise<number> {
       throw new StackError(`${name} has no part "${unknown}". It has: ${(bench.parts ?? []).join(', ') || 'none'}.`);
   }
   const { figures, seconds } = await runAll(chosen, { seed, isLong });
-  if (isApart) {
-    await new Promise((resolve) => process.send?.(Object.values(figures).flat(), resolve));
-    return 0;
-  }
   const file = keep({ figures, seconds });
   process.stdout.write(`${formatSeconds(seconds)}\n`);
   for (const [name, ofBench] of Object.entries(figures)) process.stdout.write(`${name}\n${formatFigures(ofBench)}\n`);
@@ -81,56 +71,18 @@ async function main(): Promise<number> {
   return missed.length === 0 ? 0 : 1;
 }
 
-/** Those that nothing disturbs at the same time, and then one after the other. */
 async function runAll(chosen: LoadedChoice[], how: Pick<Arguments, 'seed' | 'isLong'>): Promise<Results> {
   const figures: Results['figures'] = {};
   const seconds: Results['seconds'] = {};
   const stopwatch = createStopwatch('all', seconds);
-  const run = async ({ name, parts, bench }: LoadedChoice): Promise<void> => {
+  for (const { name, parts, bench } of chosen) {
     process.stdout.write(`${name}: ${bench.measures} (seed ${how.seed})\n\n`);
     const options = { ...how, parts, progress, ...createStopwatch(name, seconds) };
     figures[name] = await stopwatch.measure(name, () => bench.run(options));
     progress('');
     process.stdout.write(`\n${name}: ${seconds[`all/${name}`]} s\n\n`);
-  };
-  const undisturbed = chosen.filter(({ bench }) => bench.isUndisturbed);
-  if (isApart || undisturbed.length < 2) for (const one of undisturbed) await run(one);
-  else {
-    progress(`at the same time: ${undisturbed.map(({ name }) => name).join(', ')}`);
-    const together = undisturbed.map(async (one) => {
-      figures[one.name] = await stopwatch.measure(one.name, () => runApart(one, how));
-    });
-    await Promise.all(together);
   }
-  for (const one of chosen.filter(({ bench }) => !bench.isUndisturbed)) await run(one);
   return { figures, seconds };
-}
-
-/** Runs a bench in a process of its own, which prints as one, and gives its figures. */
-async function runApart(
-  { name, parts }: Choice,
-  { seed, isLong }: Pick<Arguments, 'seed' | 'isLong'>,
-): Promise<Figure[]> {
-  const named = parts.length === 0 ? [name] : parts.map((part) => `${name}/${part}`);
-  const args = [...named, `--seed=${seed}`, ...(isLong ? ['--long'] : [])];
-  const child = fork(fileURLToPath(import.meta.url), args, {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    serialization: 'advanced',
-    env: { ...process.env, [APART]: '1' },
-  });
-  endWithProcess(child);
-  let said = '';
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-  });
-  let figures: Figure[] | undefined;
-  child.once('message', (message) => {
-    figures = message as Figure[];
-  });
-  const [code] = await once(child, 'close');
-  process.stdout.write(said);
-  if (!figures) throw new Error(`it ended with ${code}`);
-  return figures;
 }
 
 /** Formats the time of each bench with its parts, the longest first. */
@@ -215,5 +167,4 @@ function progress(text: string): void {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
-process.on('disconnect', () => process.exit(1));
 runCommand(main);

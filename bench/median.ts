@@ -8,4 +8,4 @@ export function median(values: number[]): number {
 
 /** Returns the least of sorted values that so large a part of them does not exceed. */
 export const percentile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+  sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;

@@ -7,7 +7,7 @@ const READY_TIMEOUT_MS = 60_000;
 
 /** Starts a further process of a service, and resolves when it is ready. */
 export async function startReplica(
-  { running }: { running: RunningStack },
+  running: RunningStack,
   service: ServiceName,
   { name, env = {} }: { name: string; env?: Record<string, string> },
 ): Promise<{ pid: number; port: number }> {

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { StackDescription } from '@turnpike/local-stack/stackFile';
-import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
-import { createOperator } from '../../test/support/operator.ts';
 import type { Bench } from '../bench.ts';
 import { type Child, startChild } from '../calls/child.ts';
 import type { LoadOrder, LoadReport } from '../calls/processes/load.ts';
 import { OPEN_LIMITS } from '../calls/startOpenStack.ts';
 import { toBytes } from '../calls/wire.ts';
-import { divideRounds, type Figure, NoFigure } from '../figure.ts';
+import { divideRounds, NoFigure } from '../figure.ts';
+import { withStack } from '../inFolder.ts';
 import { percentile } from '../median.ts';
+import { operatorOf, portOf } from '../region.ts';
 
 const ROUNDS = { short: 5, long: 15 };
 /** Requests a second and seconds of a round. */
@@ -28,49 +25,36 @@ export const bench: Bench = {
   measures: `half of the chats at ${CALLS.rate}/s beside a hung control plane, and beside ${FLOOD.rate} console requests/s`,
   isOnRequest: true,
   async run({ progress, isLong, timed }) {
-    const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
-    progress('starting a stack');
-    const running = await timed('start', () => startStackSomewhere({ stateDir, kafka: false }));
-    const [load, flood]: [Load, Load] = await Promise.all([startChild('load'), startChild('load')]);
-    try {
+    return withStack({ timed }, async (running) => {
       const { stack } = running;
-      const apiKey = await makeKey(stack);
-      const controlPlane = stack.services['control-plane'].pid;
-      const quiet: number[] = [];
-      const hung: number[] = [];
-      const flooded: number[] = [];
-      await measureChats(load, { stack, apiKey });
-      for (let round = 0; round < ROUNDS[isLong ? 'long' : 'short']; round += 1) {
-        progress(`round ${round + 1}`);
-        quiet.push(await measureChats(load, { stack, apiKey }));
-        process.kill(controlPlane, 'SIGSTOP');
-        hung.push(await measureChats(load, { stack, apiKey }).finally(() => process.kill(controlPlane, 'SIGCONT')));
-        const [p50] = await Promise.all([measureChats(load, { stack, apiKey }), floodConsole(flood, stack)]);
-        flooded.push(p50);
+      const [load, flood]: [Load, Load] = await Promise.all([startChild('load'), startChild('load')]);
+      try {
+        const operator = await operatorOf(running);
+        const apiKey = await operator.makeKey(await operator.makeWorkspace({ creditUsd: '1000' }), OPEN_LIMITS);
+        const controlPlane = stack.services['control-plane'].pid;
+        const [quiet, hung, flooded]: [number[], number[], number[]] = [[], [], []];
+        const chats = () => measureChats(load, { stack, apiKey });
+        await chats();
+        for (let round = 0; round < ROUNDS[isLong ? 'long' : 'short']; round += 1) {
+          progress(`round ${round + 1}`);
+          quiet.push(await chats());
+          process.kill(controlPlane, 'SIGSTOP');
+          hung.push(await chats().finally(() => process.kill(controlPlane, 'SIGCONT')));
+          const [p50] = await Promise.all([chats(), floodConsole(flood, stack)]);
+          flooded.push(p50);
+        }
+        return [
+          { name: 'chat, p50', rounds: quiet, unit: 'ms' },
+          { name: 'control plane hung ÷ quiet', rounds: divideRounds(hung, quiet), atMost: MOST_RATIO },
+          { name: 'console flooded ÷ quiet', rounds: divideRounds(flooded, quiet), atMost: MOST_RATIO },
+        ];
+      } finally {
+        load.stop();
+        flood.stop();
       }
-      const figures: Figure[] = [
-        { name: 'chat, p50', rounds: quiet, unit: 'ms' },
-        { name: 'control plane hung ÷ quiet', rounds: divideRounds(hung, quiet), atMost: MOST_RATIO },
-        { name: 'console flooded ÷ quiet', rounds: divideRounds(flooded, quiet), atMost: MOST_RATIO },
-      ];
-      return figures;
-    } finally {
-      load.stop();
-      flood.stop();
-      await running.stop();
-      await rm(stateDir, { recursive: true, force: true });
-    }
+    });
   },
 };
-
-/** A key that no limit stops. */
-async function makeKey({ regions: { us } }: StackDescription): Promise<string> {
-  const { internalKeys } = JSON.parse(await readFile(us.secrets_file, 'utf8')) as {
-    internalKeys: { operator: string };
-  };
-  const operator = createOperator({ services: us.services, operatorKey: internalKeys.operator });
-  return operator.makeKey(await operator.makeWorkspace({ creditUsd: '1000' }), OPEN_LIMITS);
-}
 
 /** The median of some chats, ms. */
 async function measureChats(
@@ -95,5 +79,3 @@ async function floodConsole(load: Load, { account, regions: { us } }: StackDescr
   const { statuses } = await load.ask({ ...FLOOD, port, requests: [request] });
   if (!statuses['429']) throw new NoFigure(`the console host took the flood: ${JSON.stringify(statuses)}`);
 }
-
-const portOf = (url: string): number => Number(new URL(url).port);

@@ -35,15 +35,16 @@ async function fill(run: (sql: string) => Promise<unknown>, rows: number): Promi
     FROM generate_series(0, ${rows - 1}) AS n,
       LATERAL (SELECT now() - INTERVAL '${DAYS} days' + n * INTERVAL '${DAYS} days' / ${rows} AS begun,
         (1000 + n % 700 - n % 300) * 150 + (n % 300) * 15 + (200 + n % 100) * 600 AS charge) AS call`);
+  // Before the hours, whose trigger adds up the days of each key's workspace.
+  await run(`INSERT INTO key_total
+    SELECT key_id, 'ws_' || split_part(key_id, '_', 2)::INT % ${WORKSPACES}, count(*), sum(charge_nano_usd)
+    FROM usage_request GROUP BY 1`);
   await run(`INSERT INTO key_hour_total
     SELECT key_id, date_trunc('hour', started_at, 'UTC'), canonical_model, modality, count(*),
       count(*) FILTER (WHERE status = 'success'), count(*) FILTER (WHERE status = 'failure'),
       count(*) FILTER (WHERE status = 'unknown'), sum(prompt_tokens), sum(cached_prompt_tokens), sum(completion_tokens),
       sum(charge_nano_usd)
     FROM usage_request GROUP BY 1, 2, 3, 4 ORDER BY 2`);
-  await run(`INSERT INTO key_total
-    SELECT key_id, 'ws_' || split_part(key_id, '_', 2)::INT % ${WORKSPACES}, sum(requests), sum(charge_nano_usd)
-    FROM key_hour_total GROUP BY 1`);
   // One posting for every ten calls of a key: recording makes one of each key and batch.
   await run(`INSERT INTO posting (kind, workspace_id, seq, key_id, source, wallet_nano_usd, counter_nano_usd, posted_at)
     SELECT 'usage', workspace_id, row_number() OVER (PARTITION BY workspace_id ORDER BY batch), key_id, 'history', -charge, charge, now()

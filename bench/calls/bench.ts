@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
+import { inFolder } from '../inFolder.ts';
 import type { Scenario } from './scenario.ts';
 import { accessLog } from './scenarios/accessLog.ts';
 import { addedLatency } from './scenarios/addedLatency.ts';
@@ -47,9 +45,8 @@ export const bench: Bench = {
   parts: SCENARIOS.map(({ name }) => name),
   async run({ seed, parts, isLong, progress, timed, measure }) {
     const chosen = SCENARIOS.filter(({ name }) => parts.length === 0 || parts.includes(name));
-    const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
-    try {
-      const withPeers = chosen.some(({ hasPeers }) => hasPeers);
+    const withPeers = chosen.some(({ hasPeers }) => hasPeers);
+    return inFolder(async (dir) => {
       const targets = await timed('start', () => startTargets(dir, { progress, withPeers }));
       try {
         await timed('warm-up', () => warmUp(targets, progress));
@@ -61,8 +58,6 @@ export const bench: Bench = {
       } finally {
         await targets.stop();
       }
-    } finally {
-      await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-    }
+    });
   },
 };

@@ -17,6 +17,8 @@ export interface CostOptions {
 export interface Cost {
   /** Processor time of each part, µs, with what the calls left behind. */
   costs: Record<string, number>;
+  /** The same of one call. */
+  perCall: Record<string, number>;
   calls: number;
   report: LoadReport;
 }
@@ -56,8 +58,12 @@ export async function measureCost(
   const costs = Object.fromEntries(
     Object.keys(target.parts).map((part) => [part, (after[part] ?? 0) - (before[part] ?? 0)]),
   );
-  return { costs, calls, report };
+  return { costs, perCall: divideParts(costs, calls), calls, report };
 }
+
+/** Returns the need of each part for one of so many. */
+export const divideParts = (costs: Record<string, number>, count: number): Record<string, number> =>
+  Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / count]));
 
 /** Watches the bench's own processes from now on: the result throws `NoFigure` when one of them was what was measured. */
 export function watchBench({ load, engine }: Record<keyof Bench, { pid: number }>): (what: string) => void {

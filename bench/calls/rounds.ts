@@ -1,7 +1,8 @@
-import type { Figure } from '../figure.ts';
-import { NoFigure } from '../figure.ts';
-import { median } from '../median.ts';
+import { divideRounds, type Figure, NoFigure } from '../figure.ts';
+import { median, percentile } from '../median.ts';
+import type { Peers } from './peers/startPeers.ts';
 import type { Target } from './target.ts';
+import type { Targets } from './targets.ts';
 
 /** The measurements of each round, by target. */
 export interface Rounds<T> {
@@ -76,6 +77,63 @@ export const totalOf = (rounds: Rounds<Record<string, number>>, target: Target):
 /** Returns the need of edge and router in each round, without the parts behind them. */
 export const edgeAndRouterOf = (rounds: Rounds<Record<string, number>>, edge: Target): number[] =>
   rounds.of(edge).map((parts) => (parts.edge ?? Number.NaN) + (parts.router ?? Number.NaN));
+
+/** A figure of what is read as a multiple of all that another target needs; the floor is divided by the same. */
+export function toRatio(
+  name: string,
+  { rounds, divisor, atMost }: { rounds: Rounds<Record<string, number>>; divisor: Target; atMost?: number | undefined },
+  read: () => number[],
+  readFloor?: () => number[],
+): Figure {
+  const over = (dividend: () => number[]) => () => divideRounds(dividend(), totalOf(rounds, divisor));
+  return toFigure(name, { atMost }, over(read), readFloor && over(readFloor));
+}
+
+interface Compared extends Pick<Targets, 'nginx' | 'pipes' | 'edge'>, Partial<Peers> {
+  /** The one whose router is compared. */
+  router: Target;
+}
+
+/** Processor time of the router, and of edge and router, as multiples of what nginx and other gateways need; the bare pipes are the floor. */
+export function compareOurs(
+  title: string,
+  rounds: Rounds<Record<string, number>>,
+  { router, edge, pipes, nginx, portkey, litellm }: Compared,
+  limits: { router?: number; both?: number; Portkey?: number; LiteLLM?: number } = {},
+): Figure[] {
+  const ours = () => edgeAndRouterOf(rounds, edge);
+  const bothPipes = () => totalOf(rounds, pipes);
+  const others = [
+    { divisor: nginx, atMost: limits.both },
+    { divisor: portkey, atMost: limits.Portkey },
+    { divisor: litellm, atMost: limits.LiteLLM },
+  ];
+  return [
+    toRatio(
+      `${title}: router ÷ nginx`,
+      { rounds, divisor: nginx, atMost: limits.router },
+      () => partOf(rounds, router, 'router'),
+      () => partOf(rounds, pipes, 'pipe'),
+    ),
+    ...others.flatMap(({ divisor, atMost }) =>
+      divisor ? toRatio(`${title}: edge + router ÷ ${divisor.name}`, { rounds, divisor, atMost }, ours, bothPipes) : [],
+    ),
+  ];
+}
+
+/** Times of calls, ms. */
+export type Latency = Record<'p50' | 'p99', number>;
+
+export const toLatency = (sortedMs: readonly number[]): Latency => ({
+  p50: percentile(sortedMs, 0.5),
+  p99: percentile(sortedMs, 0.99),
+});
+
+/** Returns what a target adds to the times of the engine itself in each round. */
+export const addedBy =
+  (rounds: Rounds<Latency>, direct: Target) =>
+  (target: Target, at: keyof Latency): number[] =>
+    rounds.of(target).map((one, round) => one[at] - (rounds.of(direct)[round]?.[at] ?? Number.NaN));
 
 /** Prints what each part of each target needed, in medians; `digits` behind the point. */
 export function printParts(title: string, rounds: Rounds<Record<string, number>>, digits = 1): void {

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import type { Observation } from '@turnpike/local-stack/toPartEnvironment';
-import { createOperator, type Operator } from '../../test/support/operator.ts';
+import type { Operator } from '../../test/support/operator.ts';
+import { operatorOf, storePid } from '../region.ts';
 import { untilIdle } from './untilIdle.ts';
 
 /** A whole stack with its defaults, but for what would stop a single client. */
@@ -49,23 +49,19 @@ export async function startOpenStack({
       },
     },
   });
-  const { services, secrets_file: secretsFile } = running.stack.regions.us;
-  const { internalKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as {
-    internalKeys: { operator: string };
-  };
-  const pidOf = (name: string): number => running.parts.stores.find((part) => part.name === name)?.pid ?? 0;
+  const { services } = running.stack.regions.us;
   const behind = {
     router: services['model-router'].pid,
     auth: services.auth.pid,
     ledger: services['usage-ledger'].pid,
-    redis: pidOf('redis'),
-    postgres: pidOf('postgres'),
-    ...(kafka && { broker: pidOf('kafka') }),
+    redis: storePid(running, 'redis'),
+    postgres: storePid(running, 'postgres'),
+    ...(kafka && { broker: storePid(running, 'kafka') }),
   };
   return {
     running,
     behind,
-    operator: createOperator({ services, operatorKey: internalKeys.operator }),
+    operator: await operatorOf(running),
     settled: () => untilIdle([behind.router, behind.ledger, behind.postgres]),
   };
 }

@@ -13,3 +13,12 @@ export interface Target {
   /** Ends the processes and starts them again, where that can be done: they then have no memory of any call. */
   renew?(): Promise<void>;
 }
+
+/** A target that asks for no key, and leaves nothing behind. */
+export const toBaseline = (name: string, port: number, parts: Record<string, number>): Target => ({
+  name,
+  port,
+  parts,
+  apiKeys: ['none'],
+  settled: async () => undefined,
+});

@@ -4,6 +4,8 @@ import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { hasCommand, installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import type { Operator } from '../../test/support/operator.ts';
+import { portOf } from '../region.ts';
+import { startReplica } from '../startReplica.ts';
 import { toCatalogFile } from './catalogFile.ts';
 import { type Child, startChild } from './child.ts';
 import { type Peers, startPeers } from './peers/startPeers.ts';
@@ -12,8 +14,7 @@ import type { LoadOrder, LoadReport } from './processes/load.ts';
 import { endService, startAgain } from './restartService.ts';
 import { startNginx } from './startNginx.ts';
 import { OPEN_LIMITS, startOpenStack } from './startOpenStack.ts';
-import type { Target } from './target.ts';
-import { untilOpen } from './untilOpen.ts';
+import { type Target, toBaseline } from './target.ts';
 
 /** The targets of the bench. */
 export interface Targets extends Peers {
@@ -42,7 +43,6 @@ export interface Targets extends Peers {
 
 const KEYS = 64;
 const WORKSPACES = 8;
-const EDGE_START_TIMEOUT_MS = 60_000;
 
 /** Starts the engine, the load generators, the baselines, the peers where `withPeers`, and a whole stack with nothing bounded that one client would meet. */
 export async function startTargets(
@@ -64,7 +64,6 @@ export async function startTargets(
     const engine = await child<EnginePlan, EngineReport>('engine');
     const enginePort = Number(engine.hello);
     const [load, otherLoad] = [await child<LoadOrder, LoadReport>('load'), await child<LoadOrder, LoadReport>('load')];
-    const anyone = { apiKeys: ['none'], settled: async () => undefined };
     const noPeers: Peers = { portkey: undefined, litellm: undefined };
     // They take long, and wait for each other no more than for what comes below.
     const startedPeers = withPeers ? startPeers({ dir, enginePort, progress, stops }) : Promise.resolve(noPeers);
@@ -98,36 +97,31 @@ export async function startTargets(
     const { services } = running.stack.regions.us;
     const ours = { apiKeys: accounts.apiKeys, settled };
     const anotherEdge = async (name: string, ratio: string): Promise<Target> => {
-      const [port, internalPort, consolePort] = [await findFreePort(), await findFreePort(), await findFreePort()];
-      const ports = { PORT: String(port), INTERNAL_PORT: String(internalPort), CONSOLE_PORT: String(consolePort) };
-      const env = { ...ports, TRACE_SAMPLE_RATIO: ratio };
-      const part = running.startLike('edge', { name: `edge-${ratio}`, env });
-      await untilOpen(port, AbortSignal.timeout(EDGE_START_TIMEOUT_MS));
-      return { name, port, parts: { edge: part.pid, ...behind }, ...ours };
+      const env = { CONSOLE_PORT: String(await findFreePort()), TRACE_SAMPLE_RATIO: ratio };
+      const { port, pid } = await startReplica(running, 'edge', { name: `edge-${ratio}`, env });
+      return { name, port, parts: { edge: pid, ...behind }, ...ours };
     };
-    const portOf = (url: string): number => Number(new URL(url).port);
     const nginxTarget: Target = {
-      name: 'nginx',
-      port: first.port,
-      parts: { nginx: first.pid },
-      ...anyone,
+      ...toBaseline('nginx', first.port, { nginx: first.pid }),
       async renew() {
         await first.stop();
         first = await startFirst(first.port);
         nginxTarget.parts.nginx = first.pid;
       },
     };
+    const toPipes = () =>
+      toBaseline('bare Node pipe twice', Number(pipes.second.hello), {
+        pipe: pipes.second.pid,
+        behind: pipes.pipe.pid,
+      });
     const pipesTarget: Target = {
-      name: 'bare Node pipe twice',
-      port: Number(pipes.second.hello),
-      parts: { pipe: pipes.second.pid, behind: pipes.pipe.pid },
-      ...anyone,
+      ...toPipes(),
       async renew() {
         pipes.second.stop();
         pipes.pipe.stop();
         pipes = await startPipes();
-        pipesTarget.port = Number(pipes.second.hello);
-        pipesTarget.parts = { pipe: pipes.second.pid, behind: pipes.pipe.pid };
+        const { port, parts } = toPipes();
+        Object.assign(pipesTarget, { port, parts });
       },
     };
     const routerTarget: Target = {
@@ -159,28 +153,19 @@ export async function startTargets(
       engine,
       load,
       otherLoad,
-      direct: { name: 'the engine itself', port: enginePort, parts: {}, ...anyone },
+      direct: toBaseline('the engine itself', enginePort, {}),
       nginx: nginxTarget,
-      nginxTwice: {
-        name: 'nginx twice',
-        port: second.port,
-        parts: { nginx: second.pid, behind: first.pid },
-        ...anyone,
-      },
+      nginxTwice: toBaseline('nginx twice', second.port, { nginx: second.pid, behind: first.pid }),
       pipes: pipesTarget,
-      bare: { name: 'bare node:http', port: Number(bare.hello), parts: { bare: bare.pid }, ...anyone },
-      bareBehindPipe: {
-        name: 'bare Node pipe, bare node:http',
-        port: Number(bareBehindPipe.hello),
-        parts: { pipe: bareBehindPipe.pid, bare: bare.pid },
-        ...anyone,
-      },
-      bareAsking: {
-        name: 'bare node:http that asks Redis',
-        port: Number(bareAsking.hello),
-        parts: { bare: bareAsking.pid, redis: behind.redis },
-        ...anyone,
-      },
+      bare: toBaseline('bare node:http', Number(bare.hello), { bare: bare.pid }),
+      bareBehindPipe: toBaseline('bare Node pipe, bare node:http', Number(bareBehindPipe.hello), {
+        pipe: bareBehindPipe.pid,
+        bare: bare.pid,
+      }),
+      bareAsking: toBaseline('bare node:http that asks Redis', Number(bareAsking.hello), {
+        bare: bareAsking.pid,
+        redis: behind.redis,
+      }),
       router: routerTarget,
       edge: edgeTarget,
       untracedEdge: await anotherEdge('no call traced', '0'),

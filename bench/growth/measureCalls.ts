@@ -61,8 +61,7 @@ export async function measureCalls(
     ports,
     isInTurn: true,
   } as const;
-  const { costs, calls } = await measureCost({ load, engine }, { target, request: requests, order });
-  const perCall = Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
+  const { perCall } = await measureCost({ load, engine }, { target, request: requests, order });
   const beyondRest = Object.fromEntries(
     Object.entries(perCall).map(([part, us]) => [part, us - (atRest[part] ?? 0) / rate]),
   );

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toCatalogFile } from '../calls/catalogFile.ts';
 import { type Child, startChild } from '../calls/child.ts';
@@ -6,6 +7,7 @@ import type { EnginePlan, EngineReport } from '../calls/processes/engine.ts';
 import type { LoadOrder, LoadReport } from '../calls/processes/load.ts';
 import { OPEN_LIMITS, type OpenStack, startOpenStack } from '../calls/startOpenStack.ts';
 import { sendWhole } from '../calls/warmUp.ts';
+import { portOf } from '../region.ts';
 
 /** A stack in front of the raw engine, with the load generator. */
 export interface GrowthStack extends OpenStack {
@@ -26,14 +28,19 @@ export const MOST_ENGINES = 500;
 const KEYS = 64;
 const WARM_UP_CALLS = 5_000;
 
-export async function startGrowthStack(
-  dir: string,
-  { kafka, progress }: { kafka: boolean; progress: (text: string) => void },
-): Promise<GrowthStack> {
+export async function startGrowthStack({
+  kafka,
+  progress,
+}: {
+  kafka: boolean;
+  progress: (text: string) => void;
+}): Promise<GrowthStack> {
   const stops: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
     for (const each of stops.reverse()) await each();
   };
+  const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
+  stops.push(() => rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   try {
     progress(kafka ? 'starting a stack with Kafka' : 'starting a stack');
     const engine = await startChild<EnginePlan, EngineReport>('engine', {
@@ -52,7 +59,6 @@ export async function startGrowthStack(
       Array.from({ length: KEYS }, () => stack.operator.makeKey(workspaceId, OPEN_LIMITS)),
     );
     const { services } = stack.running.stack.regions.us;
-    const portOf = (url: string): number => Number(new URL(url).port);
     const ports = { edge: portOf(services.edge.url), router: portOf(services['model-router'].url) };
     const { behind: parts, settled } = stack;
     progress('warming up');

@@ -1,10 +1,10 @@
 import { openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import type { Bench, BenchOptions } from '../bench.ts';
-import { divideRounds, type Figure } from '../figure.ts';
+import { divideRounds, type Figure, single } from '../figure.ts';
 import { median } from '../median.ts';
 import { measureLargeWorkspace } from './largeWorkspace.ts';
 import { measureManyWorkspaces } from './manyWorkspaces.ts';
-import { measureRedisTime } from './redisTime.ts';
+import { measureRedisTime, type RedisTime } from './redisTime.ts';
 
 const MOST_REDIS_TIME = 1.5;
 const MOST_FOR_LARGE = 2;
@@ -28,21 +28,21 @@ export const bench: Bench = {
 };
 
 async function measure(ledger: TestLedger, { progress, isLong }: BenchOptions): Promise<Figure[]> {
-  const time = await measureRedisTime(progress);
+  const rounds = await measureRedisTime(progress);
+  const of = (name: keyof RedisTime): number[] => rounds.map((round) => round[name]);
+  const middle = (name: keyof RedisTime): string => `${median(of(name)).toFixed(1)} µs`;
   print(
-    `Redis’ time for a call: bare scripts for the writes ${median(time.bareUs).toFixed(1)} µs, with the reads ${median(time.readingUs).toFixed(1)} µs`,
+    `Redis’ time for a call: bare scripts for the writes ${middle('bareUs')}, with the reads ${middle('readingUs')}`,
   );
-  const parts = { admit: time.admitUs, settle: time.settleUs, 'its share of an absorb': time.absorbUs };
-  for (const [name, rounds] of Object.entries(parts)) print(`  ${name.padEnd(24)} ${median(rounds).toFixed(1)} µs`);
-  const figures: Figure[] = [
-    {
-      name: 'Redis’ time for admit, settle and absorb ÷ bare scripts with the same writes',
-      rounds: divideRounds(time.callUs, time.bareUs),
-      atMost: MOST_REDIS_TIME,
-      floor: divideRounds(time.readingUs, time.bareUs),
-    },
-  ];
-  return isLong ? [...figures, ...(await measureLong(ledger, progress))] : figures;
+  const parts = { admit: 'admitUs', settle: 'settleUs', 'its share of an absorb': 'absorbUs' } as const;
+  for (const [name, part] of Object.entries(parts)) print(`  ${name.padEnd(24)} ${middle(part)}`);
+  const figure: Figure = {
+    name: 'Redis’ time for admit, settle and absorb ÷ bare scripts with the same writes',
+    rounds: divideRounds(of('callUs'), of('bareUs')),
+    atMost: MOST_REDIS_TIME,
+    floor: divideRounds(of('readingUs'), of('bareUs')),
+  };
+  return isLong ? [figure, ...(await measureLong(ledger, progress))] : [figure];
 }
 
 async function measureLong(ledger: TestLedger, progress: BenchOptions['progress']): Promise<Figure[]> {
@@ -56,34 +56,16 @@ async function measureLong(ledger: TestLedger, progress: BenchOptions['progress'
   print(
     `  heartbeats of all routers: ${percent(many.heartbeatsOfACore)} of a core, and ${percent(many.heartbeatsOfRedis)} of Redis’`,
   );
+  const command = { unit: 'ms', atMost: LONGEST_COMMAND_MS };
+  const recovery = { unit: 's', atMost: LONGEST_RECOVERY_S };
   return [
-    { name: `admitting in ${beside} ÷ in one of one key`, rounds: [large.admitRatio], atMost: MOST_FOR_LARGE },
-    { name: 'an absorb of it ÷ one of the small one', rounds: [large.absorbRatio], atMost: MOST_FOR_LARGE },
-    {
-      name: 'longest command of Redis meanwhile',
-      rounds: [large.longestCommandMs],
-      unit: 'ms',
-      atMost: LONGEST_COMMAND_MS,
-    },
-    {
-      name: `from an empty Redis until every one of ${many.routers} routers admits`,
-      rounds: [many.gateS],
-      unit: 's',
-      atMost: LONGEST_RECOVERY_S,
-    },
-    {
-      name: `and until each of ${many.active} active workspaces has been let in`,
-      rounds: [many.recoveryS],
-      unit: 's',
-      atMost: LONGEST_RECOVERY_S,
-    },
-    { name: 'what the sweeper’s walk takes of Redis’ core', rounds: [many.sweepOfRedis], atMost: MOST_OF_A_CORE },
-    {
-      name: 'longest command of Redis while it recovers',
-      rounds: [many.longestCommandMs],
-      unit: 'ms',
-      atMost: LONGEST_COMMAND_MS,
-    },
+    single(`admitting in ${beside} ÷ in one of one key`, large.admitRatio, { atMost: MOST_FOR_LARGE }),
+    single('an absorb of it ÷ one of the small one', large.absorbRatio, { atMost: MOST_FOR_LARGE }),
+    single('longest command of Redis meanwhile', large.longestCommandMs, command),
+    single(`from an empty Redis until every one of ${many.routers} routers admits`, many.gateS, recovery),
+    single(`and until each of ${many.active} active workspaces has been let in`, many.recoveryS, recovery),
+    single('what the sweeper’s walk takes of Redis’ core', many.sweepOfRedis, { atMost: MOST_OF_A_CORE }),
+    single('longest command of Redis while it recovers', many.longestCommandMs, command),
   ];
 }
 

@@ -21,7 +21,7 @@ const CALLS_AN_ABSORB = 5;
 const HOLD = 1_000_000n;
 
 /** Microseconds a call. */
-interface RedisTime {
+export interface RedisTime {
   bareUs: number;
   /** Time of bare scripts with only the necessary reads. */
   readingUs: number;
@@ -31,14 +31,11 @@ interface RedisTime {
   absorbUs: number;
 }
 
-/** The times of each round. */
-export type RedisTimes = Record<keyof RedisTime, number[]>;
-
 /**
  * Redis' own processor time for a call, beside scripts that make the same writes to the same keys and neither read, decide nor
  * add up anything, and beside such that read the same as well. All by turns on one server, with its append-only file as in production.
  */
-export async function measureRedisTime(progress: (text: string) => void): Promise<RedisTimes> {
+export async function measureRedisTime(progress: (text: string) => void): Promise<RedisTime[]> {
   const opened = await openTestRedis();
   try {
     const rounds: RedisTime[] = [];
@@ -47,15 +44,7 @@ export async function measureRedisTime(progress: (text: string) => void): Promis
       const measured = await measureRound(opened, round % 2 === 0);
       if (round > 0) rounds.push(measured);
     }
-    const of = (name: keyof RedisTime): number[] => rounds.map((round) => round[name]);
-    return {
-      bareUs: of('bareUs'),
-      readingUs: of('readingUs'),
-      callUs: of('callUs'),
-      admitUs: of('admitUs'),
-      settleUs: of('settleUs'),
-      absorbUs: of('absorbUs'),
-    };
+    return rounds;
   } finally {
     await opened.close();
   }

@@ -1,5 +1,5 @@
 import { CallQueue } from '../../services/model-router/src/placement/callQueue.ts';
-import { percentile } from '../routing/runFleet.ts';
+import { percentile } from '../median.ts';
 
 const LIMITS = { maxCalls: 1_000, maxBytes: 134_217_728, keyShare: 0.25, timeoutMs: 20_000, expectedWaitMs: 3_000 };
 const REFUSALS = 2_000;

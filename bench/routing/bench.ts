@@ -1,9 +1,10 @@
 import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
+import { percentile } from '../median.ts';
 import { findHighestRate, someEngines } from './findHighestRate.ts';
 import { measureDecision } from './measureDecision.ts';
 import { POLICIES, type PolicyName } from './policies.ts';
-import { percentile, type RunOptions, type RunResult, runFleet } from './runFleet.ts';
+import { type RunOptions, type RunResult, runFleet } from './runFleet.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import { type Call, makeWorkload } from './workload.ts';
 
@@ -23,7 +24,6 @@ const KILL_AFTER = 0.6;
 
 /** Virtual time: the product's placement and retries, and the engines of the simulator. Equal seeds give equal figures, but for µs. */
 export const bench: Bench = {
-  isUndisturbed: true,
   measures: 'calls/s that four engines carry at equal time to first token (TTFT), by who places the calls',
   async run({ seed, progress }) {
     progress('making the workload');

@@ -1,5 +1,6 @@
+import { percentile } from '../median.ts';
 import { POLICIES, type PolicyName } from './policies.ts';
-import { percentile, type RunResult, runFleet } from './runFleet.ts';
+import { type RunResult, runFleet } from './runFleet.ts';
 import { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
 

@@ -41,20 +41,6 @@ export const POLICIES = {
       return toPlaced(engines[placed % engines.length]);
     };
   },
-  'least-requests': () => {
-    const random = seededRandom(1);
-    const requests = new Map<SimulatedEngine, number>();
-    const countOn = (engine: SimulatedEngine) => requests.get(engine) ?? 0;
-    return (_call: Call, engines: readonly SimulatedEngine[]) => {
-      const [engine] = engines
-        .map((candidate) => ({ candidate, count: countOn(candidate) + random() }))
-        .sort((a, b) => a.count - b.count)
-        .map(({ candidate }) => candidate);
-      if (!engine) return undefined;
-      requests.set(engine, countOn(engine) + 1);
-      return { ...toPlaced(engine), engine, end: () => void requests.set(engine, countOn(engine) - 1) };
-    };
-  },
   turnpike: (nowMs: () => number) => {
     const placer = new Placer({ nowMs, random: seededRandom(1) });
     return (call: Call, engines: readonly SimulatedEngine[]) =>

@@ -195,7 +195,3 @@ class FleetRun {
     this.#engines.find((engine) => engine.callsWithoutToken >= MIN_CALLS_LOST)?.kill();
   }
 }
-
-/** The time that so great a part of the calls keeps to, ms. */
-export const percentile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;

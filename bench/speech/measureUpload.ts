@@ -1,19 +1,18 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
-import { createOperator } from '../../test/support/operator.ts';
 import { type Child, startChild } from '../calls/child.ts';
-import { measureCost } from '../calls/measureCost.ts';
+import { divideParts, measureCost } from '../calls/measureCost.ts';
 import type { LoadOrder, LoadReport } from '../calls/processes/load.ts';
 import { readMemory } from '../calls/readProcess.ts';
 import { endService, startAgain } from '../calls/restartService.ts';
-import { inRounds, printParts, type Rounds, toFigure, totalOf } from '../calls/rounds.ts';
+import { inRounds, printParts, type Rounds, toFigure, toRatio } from '../calls/rounds.ts';
 import { startNginx } from '../calls/startNginx.ts';
 import { OPEN_LIMITS } from '../calls/startOpenStack.ts';
-import type { Target } from '../calls/target.ts';
+import { type Target, toBaseline } from '../calls/target.ts';
 import { untilIdle } from '../calls/untilIdle.ts';
-import { divideRounds, type Figure, NoFigure } from '../figure.ts';
+import { type Figure, NoFigure } from '../figure.ts';
+import { operatorOf, portOf, storePid } from '../region.ts';
 import { setKnobs } from './setKnobs.ts';
 import { toUpload } from './toUpload.ts';
 
@@ -57,17 +56,13 @@ export async function measureUpload(
 }
 
 async function openUploads(running: RunningStack, dir: string, stops: (() => unknown)[]): Promise<Uploads> {
-  const { services, media_backends: backends, secrets_file: secretsFile } = running.stack.regions.us;
+  const { services, media_backends: backends } = running.stack.regions.us;
   const backend = backends.find(({ model }) => model === MODEL);
   if (!backend) throw new Error(`the stack has no backend of ${MODEL}`);
   await setKnobs(backend, { renderBaseMs: 0 });
-  const { internalKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as {
-    internalKeys: { operator: string };
-  };
-  const apiKey = await createOperator({ services, operatorKey: internalKeys.operator }).makeFundedKey(OPEN_LIMITS);
+  const apiKey = await (await operatorOf(running)).makeFundedKey(OPEN_LIMITS);
   const load = await startChild<LoadOrder, LoadReport>('load');
   stops.push(load.stop);
-  const portOf = (url: string): number => Number(new URL(url).port);
   const nginx = await startNginx(join(dir, 'nginx'), {
     port: await findFreePort(),
     upstreamPort: portOf(backend.url),
@@ -76,22 +71,17 @@ async function openUploads(running: RunningStack, dir: string, stops: (() => unk
   const startBare = () => startChild('bareServer', { ANSWER_STATUS: '200' });
   let bare = await startBare();
   stops.push(() => bare.stop());
-  const pidOf = (name: string): number => running.parts.stores.find((part) => part.name === name)?.pid ?? 0;
   const parts: Record<string, number> = {
     edge: services.edge.pid,
     'media-jobs': services['media-jobs'].pid,
     auth: services.auth.pid,
     ledger: services['usage-ledger'].pid,
-    redis: pidOf('redis'),
-    postgres: pidOf('postgres'),
+    redis: storePid(running, 'redis'),
+    postgres: storePid(running, 'postgres'),
   };
   const worked = () => ['media-jobs', 'ledger', 'postgres'].map((part) => parts[part] ?? 0);
   const bareTarget: Target = {
-    name: 'bare node:http',
-    port: Number(bare.hello),
-    apiKeys: ['none'],
-    parts: { bare: bare.pid },
-    settled: async () => undefined,
+    ...toBaseline('bare node:http', Number(bare.hello), { bare: bare.pid }),
     async renew() {
       bare.stop();
       bare = await startBare();
@@ -102,13 +92,7 @@ async function openUploads(running: RunningStack, dir: string, stops: (() => unk
   return {
     load,
     engine: { pid: running.parts.media?.pid ?? 0 },
-    nginx: {
-      name: 'nginx',
-      port: nginx.port,
-      apiKeys: ['none'],
-      parts: { nginx: nginx.pid },
-      settled: async () => undefined,
-    },
+    nginx: toBaseline('nginx', nginx.port, { nginx: nginx.pid }),
     bare: bareTarget,
     edge: {
       name: 'edge + media-jobs',
@@ -170,8 +154,8 @@ function measureCosts(
   return inRounds(ROUNDS, [nginx, bare, edge], async (target, round) => {
     progress(`uploads, round ${round + 1} of ${ROUNDS}: ${target.name}`);
     const request = [toRequest(target, SECONDS)];
-    const { costs, calls } = await measureCost({ load, engine }, { target, request, order });
-    return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls / 1_000]));
+    const { perCall } = await measureCost({ load, engine }, { target, request, order });
+    return divideParts(perCall, 1_000);
   });
 }
 
@@ -184,8 +168,8 @@ const oursOf = (rounds: Rounds<Record<string, number>>, edge: Target): number[] 
 function toCostFigures({ nginx, bare, edge }: Uploads, costs: Rounds<Record<string, number>>): Figure[] {
   printParts('processor time of an upload of a minute, 2 MB, ms', costs, 2);
   return [nginx, bare].map((divisor) =>
-    toFigure(`upload of a minute of speech: edge + media-jobs ÷ ${divisor.name}`, {}, () =>
-      divideRounds(oursOf(costs, edge), totalOf(costs, divisor)),
+    toRatio(`upload of a minute of speech: edge + media-jobs ÷ ${divisor.name}`, { rounds: costs, divisor }, () =>
+      oursOf(costs, edge),
     ),
   );
 }
@@ -195,6 +179,6 @@ function toMemoryFigures({ bare, edge }: Uploads, memory: Rounds<Record<string, 
   const what = 'upload of five minutes of speech, 10 MB: memory of edge + media-jobs';
   return [
     toFigure(what, { unit: 'MiB' }, () => oursOf(memory, edge)),
-    toFigure(`${what} ÷ bare node:http`, {}, () => divideRounds(oursOf(memory, edge), totalOf(memory, bare))),
+    toRatio(`${what} ÷ bare node:http`, { rounds: memory, divisor: bare }, () => oursOf(memory, edge)),
   ];
 }

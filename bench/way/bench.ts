@@ -1,13 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
-import { createOperator } from '../../test/support/operator.ts';
 import type { Bench } from '../bench.ts';
 import { readProcessorTime } from '../calls/readProcess.ts';
 import { untilIdle } from '../calls/untilIdle.ts';
+import { withStack } from '../inFolder.ts';
+import { operatorOf } from '../region.ts';
 import { type Counts, openCoverage } from './coverage.ts';
 
 const WARM_UP_CALLS = 200;
@@ -24,29 +21,21 @@ const PLENTY = 100_000_000;
 export const bench: Bench = {
   isOnRequest: true,
   measures: 'files and functions of the router that one streamed chat passes, and its processor time',
-  async run({ progress, isLong }) {
-    const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
+  async run({ progress, isLong, timed }) {
     const port = await findFreePort();
     progress('starting a stack');
-    const running = await startStackSomewhere({
-      stateDir: dir,
-      kafka: false,
-      serviceSettings: {
-        edge: { LIMITS: { FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY } },
-        // A busy machine answers later; what is counted takes no notice.
-        'model-router': {
-          NODE_OPTIONS: `--inspect=127.0.0.1:${port}`,
-          AUTH_TIMEOUT_MS: '30000',
-          REDIS_TIMEOUT_MS: '30000',
-        },
+    const serviceSettings = {
+      edge: { LIMITS: { FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY } },
+      // A busy machine answers later; what is counted takes no notice.
+      'model-router': {
+        NODE_OPTIONS: `--inspect=127.0.0.1:${port}`,
+        AUTH_TIMEOUT_MS: '30000',
+        REDIS_TIMEOUT_MS: '30000',
       },
-    });
-    try {
-      const { services, secrets_file: secretsFile, base_url: baseUrl } = running.stack.regions.us;
-      const { internalKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as {
-        internalKeys: { operator: string };
-      };
-      const operator = createOperator({ services, operatorKey: internalKeys.operator });
+    };
+    return withStack({ timed, serviceSettings }, async (running) => {
+      const { services, base_url: baseUrl } = running.stack.regions.us;
+      const operator = await operatorOf(running);
       const apiKey = await operator.makeFundedKey({ rpm: 1_000_000, tpm: 1_000_000_000 }, { creditUsd: '1000' });
       const router = services['model-router'].pid;
       const model =
@@ -105,10 +94,7 @@ export const bench: Bench = {
         { name: 'functions of a streamed chat in the router', rounds: [way.length], atMost: MAX_FUNCTIONS },
         { name: 'processor time of the router for a streamed chat', rounds: costs, unit: 'µs' },
       ];
-    } finally {
-      await running.stop();
-      await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-    }
+    });
   },
 };
 

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
+import { makeOnce } from '@turnpike/local-stack/tools/makeOnce';
 
 const VERSION = '1.15.2';
 const INSTALL_TIMEOUT_MS = 300_000;
@@ -20,13 +19,9 @@ const MEND = {
 
 /** The program of Portkey's gateway: installed once per machine from npm into the user's cache, and mended. */
 export async function ensurePortkey(say: (line: string) => void): Promise<string> {
-  const folder = join(homedir(), '.cache', 'turnpike', `portkey-${VERSION}-${PATCH}`);
   const program = 'node_modules/@portkey-ai/gateway/build/start-server.js';
-  if (existsSync(folder)) return join(folder, program);
-  say('installing Portkey’s gateway from npm, once for this machine');
-  const partial = `${folder}.partial-${process.pid}`;
-  try {
-    await mkdir(partial, { recursive: true });
+  const folder = await makeOnce(`portkey-${VERSION}-${PATCH}`, async (partial) => {
+    say('installing Portkey’s gateway from npm, once for this machine');
     await writeFile(join(partial, 'package.json'), '{"private": true}\n');
     await runToEnd('installing Portkey’s gateway', {
       command: 'npm',
@@ -44,10 +39,6 @@ export async function ensurePortkey(say: (line: string) => void): Promise<string
     const text = await readFile(join(partial, program), 'utf8');
     if (!text.includes(MEND.from)) throw new Error('Portkey’s gateway is not what the mend was made for');
     await writeFile(join(partial, program), text.replace(MEND.from, MEND.to));
-    await rename(partial, folder);
-  } catch (error) {
-    await rm(partial, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-    if (!existsSync(folder)) throw error; // unless another process has made it meanwhile
-  }
+  });
   return join(folder, program);
 }

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { endWithProcess } from '../endWithProcess.ts';
-import type { Target } from '../target.ts';
+import { type Target, toBaseline } from '../target.ts';
 import { untilOpen } from '../untilOpen.ts';
 import { MODEL } from '../wire.ts';
 import { ensureLitellm } from './ensureLitellm.ts';
@@ -56,12 +56,8 @@ async function startPortkey({ enginePort, progress, stops }: PeerOptions): Promi
     env: { NODE_ENV: 'production', PORT: String(port) },
   });
   return {
-    name: 'Portkey',
-    port,
-    apiKeys: ['none'],
+    ...toBaseline('Portkey', port, { portkey: pid }),
     headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${enginePort}/v1` },
-    parts: { portkey: pid },
-    settled: async () => undefined,
   };
 }
 
@@ -111,13 +107,7 @@ async function startLitellm({ dir, enginePort, progress, stops }: PeerOptions): 
       DO_NOT_TRACK: '1',
     },
   });
-  return {
-    name: 'LiteLLM',
-    port,
-    apiKeys: [MASTER_KEY],
-    parts: { litellm: pid },
-    settled: async () => undefined,
-  };
+  return { ...toBaseline('LiteLLM', port, { litellm: pid }), apiKeys: [MASTER_KEY] };
 }
 
 async function startProgram(

@@ -29,8 +29,7 @@ export const accessLog: Scenario = {
     await logged.settled();
     const rounds = await inRounds(count * TIMES, [logged, unlogged], async (target, round) => {
       progress(`access log, round ${round + 1} of ${count * TIMES}: ${target.name}`);
-      const { costs, calls } = await measureCost(targets, { target, request: toChatRequest(), order });
-      return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
+      return (await measureCost(targets, { target, request: toChatRequest(), order })).perCall;
     });
     return [
       toFigure('whole answer, edge + router: access log ÷ none', { atMost: 1.03 }, () =>
@@ -45,11 +44,11 @@ async function startPair({ edge, running }: Targets, name: string, sampleRatio: 
   const env = { ACCESS_LOG_SAMPLE_RATIO: sampleRatio };
   const id = name.replaceAll(' ', '-');
   const spool = join(dirname(running.stack.regions.us.secrets_file), `spool-${id}`);
-  const router = await startReplica({ running }, 'model-router', {
+  const router = await startReplica(running, 'model-router', {
     name: `router-${id}`,
     env: { ...env, SPOOL_DIR: spool },
   });
-  const front = await startReplica({ running }, 'edge', {
+  const front = await startReplica(running, 'edge', {
     name: `edge-${id}`,
     env: { ...env, CONSOLE_PORT: String(await findFreePort()), ROUTER_URL: `http://127.0.0.1:${router.port}` },
   });

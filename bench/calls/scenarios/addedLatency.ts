@@ -1,7 +1,7 @@
 import { divideRounds, NoFigure } from '../../figure.ts';
-import { median, percentile } from '../../median.ts';
+import { median } from '../../median.ts';
 import { measureCost } from '../measureCost.ts';
-import { edgeAndRouterOf, inRounds, partOf, print, printParts, type Rounds, toFigure, totalOf } from '../rounds.ts';
+import { addedBy, compareOurs, inRounds, type Latency, print, printParts, toFigure, toLatency } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 import type { Targets } from '../targets.ts';
@@ -18,9 +18,7 @@ const SECONDS = 1.4;
 const MOST_BEHIND_SECONDS = 0.1;
 const closed = { kind: 'closed', connections: 32, seconds: 1, rate: 0, withinMs: 0 } as const;
 
-interface Measured {
-  p50: number;
-  p99: number;
+interface Measured extends Latency {
   /** Processor time of a call, µs. */
   costs: Record<string, number>;
 }
@@ -41,8 +39,7 @@ export const addedLatency: Scenario = {
       progress(`added latency, round ${round + 1} of ${count}: ${target.name}`);
       return measure(targets, target, rate);
     });
-    const added = (target: Target, at: 'p50' | 'p99') =>
-      rounds.of(target).map((one, round) => one[at] - (rounds.of(direct)[round]?.[at] ?? Number.NaN));
+    const added = addedBy(rounds, direct);
     print(`added at ${rate} requests/s, p50 and p99, ms`);
     for (const target of [nginx, pipes, edge, ...(portkey ? [portkey] : [])]) {
       try {
@@ -53,17 +50,11 @@ export const addedLatency: Scenario = {
       }
     }
     print('');
-    const costs = costsOf(rounds);
+    const costs = { targets: rounds.targets, of: (target: Target) => rounds.of(target).map((one) => one.costs) };
     printParts(`processor time of a whole answer at ${rate} requests/s, µs`, costs);
     const title = `added at ${rate} requests/s: edge + router`;
-    const over = (target: Target, at: 'p50' | 'p99', divisor: Target) => () =>
+    const over = (target: Target, at: keyof Latency, divisor: Target) => () =>
       divideRounds(added(target, at), added(divisor, at));
-    const costing = (what: string, read: () => number[], divisor: Target, floor: () => number[]) => {
-      const ratio = (dividend: () => number[]) => () => divideRounds(dividend(), totalOf(costs, divisor));
-      return toFigure(`whole answer at ${rate}/s: ${what}`, {}, ratio(read), ratio(floor));
-    };
-    const ours = () => edgeAndRouterOf(costs, edge);
-    const bothPipes = () => totalOf(costs, pipes);
     return [
       toFigure(`${title}, p50 ÷ nginx`, { atMost: 3.5 }, over(edge, 'p50', nginx), over(pipes, 'p50', nginx)),
       ...(portkey
@@ -82,22 +73,10 @@ export const addedLatency: Scenario = {
         () => added(edge, 'p99'),
         () => added(pipes, 'p99'),
       ),
-      costing(
-        'router ÷ nginx',
-        () => partOf(costs, edge, 'router'),
-        nginx,
-        () => partOf(costs, pipes, 'pipe'),
-      ),
-      costing('edge + router ÷ nginx', ours, nginx, bothPipes),
-      ...(portkey ? [costing('edge + router ÷ Portkey', ours, portkey, bothPipes)] : []),
+      ...compareOurs(`whole answer at ${rate}/s`, costs, { nginx, pipes, edge, portkey, router: edge }),
     ];
   },
 };
-
-const costsOf = ({ targets, of }: Rounds<Measured>): Rounds<Record<string, number>> => ({
-  targets,
-  of: (target) => of(target).map(({ costs }) => costs),
-});
 
 /** Found by how many calls go through as fast as they go. */
 async function findRate(targets: Targets): Promise<number> {
@@ -114,12 +93,8 @@ async function findRate(targets: Targets): Promise<number> {
 
 async function measure(targets: Targets, target: Target, rate: number): Promise<Measured> {
   const order = { kind: 'open', connections: 64, seconds: SECONDS, rate, withinMs: 0 } as const;
-  const { costs, calls, report } = await measureCost(targets, { target, request: toChatRequest(), order });
+  const { perCall, report } = await measureCost(targets, { target, request: toChatRequest(), order });
   if (report.seconds - SECONDS > MOST_BEHIND_SECONDS)
     throw new NoFigure(`${target.name} does not carry ${rate} requests/s, so a queue is what would be measured`);
-  return {
-    p50: percentile(report.wholeMs, 0.5),
-    p99: percentile(report.wholeMs, 0.99),
-    costs: Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls])),
-  };
+  return { ...toLatency(report.wholeMs), costs: perCall };
 }

@@ -1,5 +1,5 @@
 import { divideRounds } from '../../figure.ts';
-import { measureCost } from '../measureCost.ts';
+import { divideParts, measureCost } from '../measureCost.ts';
 import { edgeAndRouterOf, inRounds, printParts, toFigure } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
@@ -31,8 +31,8 @@ export const apis: Scenario = {
       await engine.ask({ tokens, everyMs });
       const send = async (api: ChatApi): Promise<Record<string, number>> => {
         const request = toStreamRequest(api);
-        const { costs, calls } = await measureCost(targets, { target: targetOf[api], request, order });
-        return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / (calls * tokens)]));
+        const { perCall } = await measureCost(targets, { target: targetOf[api], request, order });
+        return divideParts(perCall, tokens);
       };
       progress(`${name} chunks by each API, warming up`);
       for (let turn = 0; turn < WARM_UPS; turn += 1)

@@ -1,6 +1,5 @@
-import { divideRounds } from '../../figure.ts';
-import { measureCost } from '../measureCost.ts';
-import { edgeAndRouterOf, inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
+import { divideParts, measureCost } from '../measureCost.ts';
+import { compareOurs, inRounds, printParts } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import { toChatRequest } from '../wire.ts';
 
@@ -21,36 +20,17 @@ export const chunks: Scenario = {
         progress(`${title}, round ${round + 1} of ${count}: ${target.name}`);
         await engine.ask(plan);
         const { costs, report } = await measureCost(targets, { target, request, order: how });
-        return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / report.events]));
+        return divideParts(costs, report.events);
       });
     const paced = await measure('paced chunks', PACED, order);
     printParts('processor time of a chunk, 240 streams at 20 ms, µs', paced);
     const unpaced = await measure('unpaced chunks', UNPACED, unpacedOrder);
     printParts('processor time of a chunk, all at once, µs', unpaced, 2);
-    const figuresOf = (name: string, rounds: typeof paced, limits: [number?, number?, number?]) => {
-      const ours = () => edgeAndRouterOf(rounds, edge);
-      const onePipe = () => partOf(rounds, pipes, 'pipe');
-      const bothPipes = () => totalOf(rounds, pipes);
-      const ratio = (
-        what: string,
-        atMost: number | undefined,
-        [dividend, divisor]: [() => number[], typeof nginx],
-        floor?: () => number[],
-      ) => {
-        const over = (read: () => number[]) => () => divideRounds(read(), totalOf(rounds, divisor));
-        return toFigure(
-          `${name}: ${what}`,
-          atMost === undefined ? {} : { atMost },
-          over(dividend),
-          floor && over(floor),
-        );
-      };
-      return [
-        ratio('router ÷ nginx', limits[0], [() => partOf(rounds, router, 'router'), nginx], onePipe),
-        ratio('edge + router ÷ nginx', limits[1], [ours, nginx], bothPipes),
-        ...(portkey ? [ratio('edge + router ÷ Portkey', limits[2], [ours, portkey], bothPipes)] : []),
-      ];
-    };
-    return [...figuresOf('paced chunk', paced, [2.3, 4.5, 0.6]), ...figuresOf('unpaced chunk', unpaced, [])];
+    // LiteLLM is not measured here.
+    const compared = { ...targets, litellm: undefined };
+    return [
+      ...compareOurs('paced chunk', paced, compared, { router: 2.3, both: 4.5, Portkey: 0.6 }),
+      ...compareOurs('unpaced chunk', unpaced, compared),
+    ];
   },
 };

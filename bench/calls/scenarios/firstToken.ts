@@ -1,9 +1,7 @@
 import { divideRounds } from '../../figure.ts';
-import { percentile } from '../../median.ts';
 import { measureCost } from '../measureCost.ts';
-import { inRounds, toFigure } from '../rounds.ts';
+import { addedBy, inRounds, toFigure, toLatency } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
-import type { Target } from '../target.ts';
 import { toChatRequest } from '../wire.ts';
 
 const PLAN = { tokens: 10, everyMs: 20 };
@@ -20,10 +18,9 @@ export const firstToken: Scenario = {
       progress(`first tokens, round ${round + 1} of ${count}: ${target.name}`);
       const request = toChatRequest({ isStream: true });
       const { report } = await measureCost(targets, { target, request, order });
-      return { p50: percentile(report.firstByteMs, 0.5), p99: percentile(report.firstByteMs, 0.99) };
+      return toLatency(report.firstByteMs);
     });
-    const added = (target: Target, at: 'p50' | 'p99') =>
-      rounds.of(target).map((one, round) => one[at] - (rounds.of(direct)[round]?.[at] ?? Number.NaN));
+    const added = addedBy(rounds, direct);
     const title = `first token added at ${RATE} streams/s`;
     return [
       toFigure(

@@ -1,6 +1,6 @@
-import { divideRounds, type Figure } from '../../figure.ts';
+import type { Figure } from '../../figure.ts';
 import { measureCost } from '../measureCost.ts';
-import { edgeAndRouterOf, inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
+import { compareOurs, inRounds, printParts, toRatio, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import { modelListRequest, toChatRequest, toEmbeddingsRequest, toImageRequest } from '../wire.ts';
 
@@ -24,23 +24,20 @@ export const otherCalls: Scenario = {
     for (const { name, request, ours } of kinds) {
       const rounds = await inRounds(count, [nginx, pipes, ours], async (target, round) => {
         progress(`${name}, round ${round + 1} of ${count}: ${target.name}`);
-        const { costs, calls } = await measureCost(targets, { target, request, order });
-        return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
+        return (await measureCost(targets, { target, request, order })).perCall;
       });
       printParts(`processor time of ${name}, µs`, rounds);
-      const ratio = (what: string, read: () => number[], readFloor: () => number[]): Figure => {
-        const over = (dividend: () => number[]) => () => divideRounds(dividend(), totalOf(rounds, nginx));
-        return toFigure(`${name}: ${what} ÷ nginx`, {}, over(read), over(readFloor));
-      };
-      const onePipe = () => partOf(rounds, pipes, 'pipe');
-      const bothPipes = () => totalOf(rounds, pipes);
       // The edge asks the catalog for the models, and no router.
       if (request !== modelListRequest)
-        figures.push(
-          ratio('router', () => partOf(rounds, ours, 'router'), onePipe),
-          ratio('edge + router', () => edgeAndRouterOf(rounds, ours), bothPipes),
-        );
-      figures.push(ratio('the whole fleet', () => totalOf(rounds, ours), bothPipes));
+        figures.push(...compareOurs(name, rounds, { nginx, pipes, edge: ours, router: ours }));
+      figures.push(
+        toRatio(
+          `${name}: the whole fleet ÷ nginx`,
+          { rounds, divisor: nginx },
+          () => totalOf(rounds, ours),
+          () => totalOf(rounds, pipes),
+        ),
+      );
     }
     return figures;
   },

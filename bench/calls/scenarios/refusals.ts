@@ -1,6 +1,5 @@
-import { divideRounds } from '../../figure.ts';
 import { measureCost, toRequests } from '../measureCost.ts';
-import { inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
+import { inRounds, partOf, printParts, toRatio, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 import type { Targets } from '../targets.ts';
@@ -41,8 +40,7 @@ export const refusals: Scenario = {
     const rounds = await inRounds(count, all, async (target, round) => {
       progress(`refusals, round ${round + 1} of ${count}: ${target.name}`);
       const status = storms.find((storm) => storm.target === target)?.status ?? 401;
-      const { costs, calls } = await measureCost(targets, { target, request: toChatRequest(), order, status });
-      return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
+      return (await measureCost(targets, { target, request: toChatRequest(), order, status })).perCall;
     });
     printParts('processor time of a refusal, µs', rounds);
     /** Without credit a call is refused by what Redis knows of it. */
@@ -51,13 +49,16 @@ export const refusals: Scenario = {
       const pipe = partOf(rounds, bareBehindPipe, 'pipe');
       return isBehindEdge ? server.map((us, round) => us + (pipe[round] ?? Number.NaN)) : server;
     };
-    const over = (read: () => number[]) => () => divideRounds(read(), totalOf(rounds, bare));
     return storms.map((storm) => {
       const name = `${storm.target.name} ÷ bare node:http`;
-      const measured = over(() => totalOf(rounds, storm.target));
       // The barest that makes another refusal is the bare server itself.
       const isBareItself = !storm.isBehindEdge && storm.status !== 402;
-      return toFigure(name, { atMost: MOST_OF_BARE }, measured, isBareItself ? undefined : over(() => bareOf(storm)));
+      return toRatio(
+        name,
+        { rounds, divisor: bare, atMost: MOST_OF_BARE },
+        () => totalOf(rounds, storm.target),
+        isBareItself ? undefined : () => bareOf(storm),
+      );
     });
   },
 };

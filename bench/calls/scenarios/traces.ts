@@ -22,8 +22,8 @@ export const traces: Scenario = {
     await edge.settled();
     const rounds = await inRounds(count, [edge, ...others], async (target, round) => {
       progress(`traces, round ${round + 1} of ${count}: ${target.name}`);
-      const { costs, calls } = await measureCost(targets, { target, request: toChatRequest(), order });
-      return sumOf(costs) / calls;
+      const { perCall } = await measureCost(targets, { target, request: toChatRequest(), order });
+      return sumOf(perCall);
     });
     return [
       toFigure('whole answer: traced by default ÷ never traced', { atMost: 1.1 }, () =>

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { listLoopbacks, MODEL, toChatRequest } from '../../calls/wire.ts';
 import { median } from '../../median.ts';
-import { measureInOrder, toLine } from '../callLines.ts';
-import type { Curve } from '../curve.ts';
+import { measureInOrder } from '../callLines.ts';
+import { type Curve, toLine } from '../curve.ts';
 import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
 import { type GrowthStack, MOST_ENGINES } from '../startGrowthStack.ts';
 
@@ -23,6 +23,7 @@ const WARM_UP_CALLS = 1_000;
  */
 export const engines: Curve = {
   name: 'engines',
+  title: 'Processor time by the engines of a model',
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const { router, redis, ledger, postgres } = stack.behind;
@@ -50,14 +51,7 @@ export const engines: Curve = {
       ({ atRest }, size) => (of(atRest) - ofOne) / (size - 1),
     );
     looking.points = looking.points.filter(({ size }) => size >= LEAST_TOLD_APART);
-    return [
-      {
-        name: 'engines',
-        title: 'Processor time by the engines of a model',
-        along: 'engines',
-        lines: [aCall, looking],
-      },
-    ];
+    return [aCall, looking];
   },
 };
 

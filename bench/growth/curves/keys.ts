@@ -1,6 +1,6 @@
 import { toChatRequest } from '../../calls/wire.ts';
-import { measureByTurns, OF_CALLS, toLines } from '../callLines.ts';
-import type { Curve } from '../curve.ts';
+import { OF_CALLS, toLines } from '../callLines.ts';
+import { type Curve, measureByTurns } from '../curve.ts';
 import { makeKeys } from '../makeKeys.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 
@@ -18,6 +18,7 @@ const request = toChatRequest({ promptBytes: 100 });
  */
 export const keys: Curve = {
   name: 'keys',
+  title: 'Processor time of a call by the API keys that call',
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const sizes = isLong ? LONG_SIZES : SIZES;
@@ -31,14 +32,6 @@ export const keys: Curve = {
       await sendAll(stack, requests.toReversed(), 0.3);
       return measureCalls(stack, { requests: requests.slice(0, MOST_MEASURED), parts, atRest });
     });
-    const lines = toLines(measured, OF_CALLS);
-    return [
-      {
-        name: 'keys',
-        title: 'Processor time of a call by the API keys that call',
-        along: 'keys',
-        lines,
-      },
-    ];
+    return toLines(measured, OF_CALLS);
   },
 };

@@ -1,7 +1,7 @@
 import { toChatRequest } from '../../calls/wire.ts';
 import { startReplica } from '../../startReplica.ts';
-import { measureInOrder, pick, toLine } from '../callLines.ts';
-import type { Curve } from '../curve.ts';
+import { measureInOrder, pick } from '../callLines.ts';
+import { type Curve, toLine } from '../curve.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 
 const SIZES = [1, 4];
@@ -16,6 +16,8 @@ const WARM_UP_SECONDS = 3;
  */
 export const ledgers: Curve = {
   name: 'ledgers',
+  title:
+    'Processor time of a recorded call by ledgers, each with 100 calls a second over Kafka, and of a ledger at rest',
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack({ kafka: true });
     const { router, ledger, postgres, broker = 0 } = stack.behind;
@@ -29,7 +31,7 @@ export const ledgers: Curve = {
           (n) => n > 1 && parts[`ledger ${n}`] === undefined,
         );
         const start = async (n: number): Promise<void> => {
-          parts[`ledger ${n}`] = (await startReplica(stack, 'usage-ledger', { name: `usage-ledger-${n}` })).pid;
+          parts[`ledger ${n}`] = (await startReplica(stack.running, 'usage-ledger', { name: `usage-ledger-${n}` })).pid;
         };
         await Promise.all(further.map(start));
         for (let second = 0; second < WARM_UP_SECONDS; second += 1) await sendAll(stack, requests, 1);
@@ -43,21 +45,14 @@ export const ledgers: Curve = {
     // The cost of each process at rest is the same for each, and no part of a call.
     const toCallLine = (name: string, part: string) =>
       toLine(name, measured, ({ beyondRest }) => pick(beyondRest, [part]));
-    const resting = toLine('one at rest', measured, (costs, size) => pick(costs.atRest, ['ledger']) / size);
-    const lines = [
+    const resting = toLine('one at rest', measured, (costs, size) => pick(costs.atRest, ['ledger']) / size, {
+      unit: 'µs a second',
+    });
+    return [
       toCallLine('ledgers', 'ledger'),
       toCallLine('Postgres', 'postgres'),
       toCallLine('broker', 'broker'),
-      { ...resting, unit: 'µs a second' },
-    ];
-    return [
-      {
-        name: 'ledgers',
-        title:
-          'Processor time of a recorded call by ledgers, each with 100 calls a second over Kafka, and of a ledger at rest',
-        along: 'ledgers',
-        lines,
-      },
+      resting,
     ];
   },
 };

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { untilOpen } from '../../calls/untilOpen.ts';
 import { toChatRequest } from '../../calls/wire.ts';
 import { startReplica } from '../../startReplica.ts';
-import { measureInOrder, OF_CALLS, pick, toLine, toLines } from '../callLines.ts';
-import type { Curve } from '../curve.ts';
+import { measureInOrder, OF_CALLS, pick, toLines } from '../callLines.ts';
+import { type Curve, toLine } from '../curve.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 
 const SIZES = [1, 4];
@@ -15,6 +15,7 @@ const WARM_UP_SECONDS = 2;
 /** Routers of a region, each with its share of the calls. */
 export const routers: Curve = {
   name: 'routers',
+  title: 'Processor time of a call by routers, each with 100 calls a second',
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const { router, redis, ledger, postgres } = stack.behind;
@@ -29,7 +30,7 @@ export const routers: Curve = {
         const start = async (n: number): Promise<number> => {
           const name = `model-router-${n}`;
           const env = { SPOOL_DIR: join(stack.stateDir, name) };
-          const replica = await startReplica(stack, 'model-router', { name, env });
+          const replica = await startReplica(stack.running, 'model-router', { name, env });
           await untilOpen(replica.port);
           parts[`router ${n}`] = replica.pid;
           return replica.port;
@@ -48,17 +49,9 @@ export const routers: Curve = {
     });
     // All routers together come to more calls: what the others do at rest is no part of a call.
     const shared = Object.entries({ Redis: OF_CALLS.Redis, 'ledger + Postgres': OF_CALLS['ledger + Postgres'] });
-    const lines = [
+    return [
       ...toLines(measured, { routers: OF_CALLS.router }),
       ...shared.map(([name, parts]) => toLine(name, measured, ({ beyondRest }) => pick(beyondRest, parts))),
-    ];
-    return [
-      {
-        name: 'routers',
-        title: 'Processor time of a call by routers, each with 100 calls a second',
-        along: 'routers',
-        lines,
-      },
     ];
   },
 };

@@ -5,8 +5,7 @@ import { sumUsage } from '../../../services/usage-ledger/src/ledger/sumUsage.ts'
 import { openTestLedger, type TestLedger } from '../../../services/usage-ledger/test/openTestLedger.ts';
 import { makeHistory } from '../../audit/makeHistory.ts';
 import { readProcessorTime } from '../../calls/readProcess.ts';
-import type { Curve } from '../curve.ts';
-import { DOES_NOT_BEND, type Line, type Plot } from '../plot.ts';
+import { type Curve, measureByTurns, toLine } from '../curve.ts';
 
 const SIZES = [10_000, 100_000];
 const LONG_SIZES = [10_000, 100_000, 1_000_000, 10_000_000];
@@ -26,51 +25,35 @@ interface Reader {
 /** Rows of the ledger: Postgres' processor time for one call's usage, and how long a month's sums take. */
 export const rows: Curve = {
   name: 'rows',
-  async measure({ rounds, isLong, progress, startMeanwhile }): Promise<Plot[]> {
+  title:
+    'Postgres’ processor time to find a call by rows of the ledger, and of a month’s sums of 500 keys in 50 workspaces',
+  async measure({ rounds, isLong, progress }) {
     const sizes = isLong ? LONG_SIZES : SIZES;
     const readers = new Map<number, Reader>();
     try {
       progress(`making ${sizes.join(', ')} rows`);
-      const stackStarts = startMeanwhile();
       const opened = await Promise.allSettled(sizes.map((size) => openReader(size)));
-      await stackStarts;
       for (const [index, result] of opened.entries())
         if (result.status === 'fulfilled') readers.set(sizes[index] ?? 0, result.value);
       for (const result of opened) if (result.status === 'rejected') throw result.reason;
-      const lookUp = toLine('usage of one call', 'µs', sizes, { atMost: DOES_NOT_BEND });
-      const ofKey = toLine('a key’s month', 'ms', sizes, {});
-      const ofWorkspace = toLine('a workspace’s month', 'ms', sizes, {});
-      // The first round warms up: pages are read, and statements planned.
-      for (let round = 0; round <= rounds; round += 1) {
-        for (const [size, reader] of round % 2 === 0 ? readers : [...readers].reverse()) {
-          progress(`${size} rows, round ${round} of ${rounds}`);
-          const us = await measureLookUps(reader);
-          const keyMs = await measureMonth(reader, sumMonthOfKey);
-          const workspaceMs = await measureMonth(reader, sumMonthOfWorkspace);
-          if (round === 0) continue;
-          for (const [line, value] of [
-            [lookUp, us],
-            [ofKey, keyMs],
-            [ofWorkspace, workspaceMs],
-          ] as const)
-            line.points.find((point) => point.size === size)?.rounds.push(value);
-        }
-      }
+      const measure = async (size: number, round: number) => {
+        progress(`${size} rows, round ${round + 1} of ${rounds}`);
+        const reader = readers.get(size) as Reader;
+        return {
+          lookUpUs: await measureLookUps(reader),
+          keyMs: await measureMonth(reader, sumMonthOfKey),
+          workspaceMs: await measureMonth(reader, sumMonthOfWorkspace),
+        };
+      };
+      // To warm up: pages are read, and statements planned.
+      await measureByTurns(sizes, 1, measure);
+      const measured = await measureByTurns(sizes, rounds, measure);
+      // More rows are more hours to add up, until each key has called in each hour: there is no one size to stay at.
+      const ofMonth = { unit: 'ms', mostAtLast: MOST_MS_OF_A_MONTH };
       return [
-        {
-          name: 'rows',
-          title: 'Postgres’ processor time to find a call by rows of the ledger',
-          along: 'rows',
-          lines: [lookUp],
-        },
-        // More rows are more hours to add up, until each key has called in each hour: there is no one size to stay at.
-        {
-          name: 'month',
-          title: 'Time of a month’s sums by rows of the ledger, of 500 keys in 50 workspaces',
-          along: 'rows',
-          lines: [ofKey, ofWorkspace],
-          mostAtLast: MOST_MS_OF_A_MONTH,
-        },
+        toLine('usage of one call', measured, ({ lookUpUs }) => lookUpUs),
+        toLine('a key’s month', measured, ({ keyMs }) => keyMs, ofMonth),
+        toLine('a workspace’s month', measured, ({ workspaceMs }) => workspaceMs, ofMonth),
       ];
     } finally {
       for (const { db, ledger } of readers.values()) {
@@ -80,13 +63,6 @@ export const rows: Curve = {
     }
   },
 };
-
-const toLine = (name: string, unit: string, sizes: number[], limits: Pick<Line, 'atMost'>): Line => ({
-  name,
-  unit,
-  ...limits,
-  points: sizes.map((size) => ({ size, rounds: [] })),
-});
 
 async function openReader(size: number): Promise<Reader> {
   const ledger = await openTestLedger();

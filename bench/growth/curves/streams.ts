@@ -5,9 +5,8 @@ import { endService, startAgain } from '../../calls/restartService.ts';
 import { sendWhole } from '../../calls/warmUp.ts';
 import { toChatRequest } from '../../calls/wire.ts';
 import { NoFigure } from '../../figure.ts';
-import type { Curve } from '../curve.ts';
+import { type Curve, toLine } from '../curve.ts';
 import { toAll } from '../measureCalls.ts';
-import { DOES_NOT_BEND, type Line, type Plot } from '../plot.ts';
 import type { GrowthStack } from '../startGrowthStack.ts';
 
 const SIZES = [100, 5_000];
@@ -31,58 +30,39 @@ interface Look {
 /** Streams that are open: processor time of a chunk, and memory of a stream beyond the size before, as a process keeps what it has had. */
 export const streams: Curve = {
   name: 'streams',
+  title:
+    'Processor time of a chunk by open streams, 2,500 chunks a second, and memory of each stream beyond the size before',
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const sizes = isLong ? LONG_SIZES : SIZES;
     // With enough time each round has fresh processes. Otherwise all windows measure the same streams, one after the other.
     const [turns, windows] = isLong ? [rounds, 1] : [1, rounds];
-    const times: Line[] = PARTS.map((name) => ({ name, unit: 'µs', atMost: DOES_NOT_BEND, points: toPoints(sizes) }));
-    const memory: Line[] = PARTS.map((name) => ({
-      name,
-      unit: 'KiB',
-      atMost: DOES_NOT_BEND,
-      points: toPoints(sizes.slice(1)),
-    }));
+    const measured = new Map(sizes.map((size) => [size, [] as Look[]]));
     for (let turn = 0; turn < turns; turn += 1) {
       progress(`open streams, round ${turn + 1} of ${turns}: starting router and edge again`);
       const pids = await startBothAgain(stack);
-      let before: { size: number; looks: Look[] } | undefined;
       for (const size of sizes) {
         progress(`${size} open streams, round ${turn + 1} of ${turns}`);
-        const looks = await measureOpen(stack, pids, { size, windows });
-        for (const part of PARTS)
-          for (const [index, { us, bytes }] of looks.entries()) {
-            const line = times.find(({ name }) => name === part);
-            if (line) pointOf(line, size)?.rounds.push(us[part] / ((CHUNKS_PER_SECOND * WINDOW_MS) / 1_000));
-            const ofMemory = memory.find(({ name }) => name === part);
-            const less = before?.looks[index]?.bytes[part];
-            if (ofMemory && before && less !== undefined)
-              pointOf(ofMemory, size)?.rounds.push((bytes[part] - less) / (size - before.size) / 1_024);
-          }
-        before = { size, looks };
+        measured.get(size)?.push(...(await measureOpen(stack, pids, { size, windows })));
       }
     }
-    const memoryPlot: Plot = {
-      name: 'stream-memory',
-      title: 'Memory of each stream beyond the size before, KiB',
-      along: 'streams',
-      lines: memory,
-    };
-    return [
-      {
-        name: 'streams',
-        title: 'Processor time of a chunk by open streams, 2,500 chunks a second',
-        along: 'streams',
-        lines: times,
-      },
-      // With two sizes there is one point, which `calls/memory` tells better.
-      ...(isLong ? [memoryPlot] : []),
-    ];
+    const times = PARTS.map((part) =>
+      toLine(part, measured, ({ us }) => us[part] / ((CHUNKS_PER_SECOND * WINDOW_MS) / 1_000)),
+    );
+    // With two sizes there is one point, which `calls/memory` tells better.
+    if (!isLong) return times;
+    const memory = PARTS.map((part) => {
+      const ofMore = new Map([...measured].slice(1));
+      const read = ({ bytes }: Look, size: number, round: number): number => {
+        const less = sizes[sizes.indexOf(size) - 1] ?? 0;
+        const before = measured.get(less)?.[round]?.bytes[part] ?? Number.NaN;
+        return (bytes[part] - before) / (size - less) / 1_024;
+      };
+      return toLine(`memory of ${part}`, ofMore, read, { unit: 'KiB' });
+    });
+    return [...times, ...memory];
   },
 };
-
-const toPoints = (sizes: number[]) => sizes.map((size) => ({ size, rounds: [] as number[] }));
-const pointOf = ({ points }: Line, size: number) => points.find((point) => point.size === size);
 
 async function startBothAgain({ running, load, ports, apiKeys, behind, settled }: GrowthStack): Promise<ByPart> {
   await endService(running, 'model-router');
