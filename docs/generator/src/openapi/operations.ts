@@ -1,6 +1,7 @@
 import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
 import { EXAMPLES } from './examples.ts';
 import { toHeaders } from './headers.ts';
+import type { JsonSchema } from './jsonSchema.ts';
 import { refTo, type SchemaName } from './jsonSchemas.ts';
 import { MEDIA_PATHS } from './mediaOperations.ts';
 import { type Errors, jsonAnswer, jsonBody, type Methods, type Parameter, refsTo } from './operation.ts';
@@ -23,6 +24,13 @@ const MODELS_ERRORS: Errors = {
   405: 'MethodNotAllowed',
   429: 'ModelsThrottled',
   502: 'AuthUnreachable',
+};
+const KEY_ERRORS: Errors = {
+  401: 'LookUpUnauthorized',
+  405: 'MethodNotAllowed',
+  429: 'LookUpThrottled',
+  502: 'AuthUnreachable',
+  503: 'KeyUnavailable',
 };
 const USAGE_ERRORS: Errors = {
   401: 'LookUpUnauthorized',
@@ -61,21 +69,9 @@ function toGeneratedAnswer(
   { answer, events }: { answer: unknown; events: string },
   ...sometimes: HeaderName[]
 ): ResponseObject {
-  return {
-    description: 'The answer: whole, or with `stream` as server-sent events.',
-    headers: toHeaders({ always: CALL_HEADERS, sometimes: ['x-accel-buffering', ...sometimes] }),
-    content: {
-      'application/json': { schema: refTo(whole), example: answer },
-      'text/event-stream': {
-        schema: {
-          description:
-            'The JSON of each `data:` line. The last one of a whole stream is `[DONE]`; a stream that fails ends in an error instead and has none. Comment lines may come between.',
-          anyOf: [refTo(chunk), refTo('ErrorEnvelope')],
-        },
-        example: events,
-      },
-    },
-  };
+  const description =
+    'The JSON of each `data:` line. The last one of a whole stream is `[DONE]`; a stream that fails ends in an error instead and has none. Comment lines may come between.';
+  return toAnswer(whole, { description, anyOf: [refTo(chunk), refTo('ErrorEnvelope')] }, { answer, events }, sometimes);
 }
 
 /** The same where each event has a name, and the last one is one of its own. */
@@ -84,19 +80,24 @@ function toNamedAnswer(
   { answer, events }: { answer: unknown; events: string },
   ...always: HeaderName[]
 ): ResponseObject {
-  const { headers } = toGeneratedAnswer({ whole, chunk: event }, { answer, events }, 'x-response-format');
-  return {
-    description: 'The answer: whole, or with `stream` as server-sent events.',
-    headers: { ...headers, ...toHeaders({ always }) },
-    content: {
-      'application/json': { schema: refTo(whole), example: answer },
-      'text/event-stream': {
-        schema: { description: `The JSON of each \`data:\` line. ${last}`, anyOf: [refTo(event)] },
-        example: events,
-      },
-    },
-  };
+  const schema = { description: `The JSON of each \`data:\` line. ${last}`, anyOf: [refTo(event)] };
+  const named = toAnswer(whole, schema, { answer, events }, ['x-response-format']);
+  return { ...named, headers: { ...named.headers, ...toHeaders({ always }) } };
 }
+
+const toAnswer = (
+  whole: SchemaName,
+  schema: JsonSchema,
+  { answer, events }: { answer: unknown; events: string },
+  sometimes: HeaderName[],
+): ResponseObject => ({
+  description: 'The answer: whole, or with `stream` as server-sent events.',
+  headers: toHeaders({ always: CALL_HEADERS, sometimes: ['x-accel-buffering', ...sometimes] }),
+  content: {
+    'application/json': { schema: refTo(whole), example: answer },
+    'text/event-stream': { schema, example: events },
+  },
+});
 
 const instantParameter = (name: string, description: string): Parameter => ({
   name,
@@ -106,10 +107,10 @@ const instantParameter = (name: string, description: string): Parameter => ({
   schema: { type: 'string' },
 });
 
-/** Every path that clients may call, its methods, and what they do. Nothing else is served. */
 /** Either scheme. */
 const KEY_IN_EITHER = [{ apiKey: [] }, { messagesKey: [] }];
 
+/** Every path that clients may call, its methods, and what they do. Nothing else is served. */
 export const PATHS: Record<string, Methods> = {
   '/v1/chat/completions': {
     post: {
@@ -257,13 +258,7 @@ export const PATHS: Record<string, Methods> = {
       description: 'Its limits and what is left of its budget; also when it is out of credit.',
       responses: {
         200: jsonAnswer('The key.', 'KeyInformation', EXAMPLES.getKey.answer),
-        ...refsTo({
-          401: 'LookUpUnauthorized',
-          405: 'MethodNotAllowed',
-          429: 'LookUpThrottled',
-          502: 'AuthUnreachable',
-          503: 'KeyUnavailable',
-        }),
+        ...refsTo(KEY_ERRORS),
       },
     },
   },
@@ -275,13 +270,7 @@ export const PATHS: Record<string, Methods> = {
       description: 'The balance of its workspace, or the budget of a key that has one; also when nothing is left.',
       responses: {
         200: jsonAnswer('The credit.', 'CreditInformation', EXAMPLES.getCredit.answer),
-        ...refsTo({
-          401: 'LookUpUnauthorized',
-          405: 'MethodNotAllowed',
-          429: 'LookUpThrottled',
-          502: 'AuthUnreachable',
-          503: 'KeyUnavailable',
-        }),
+        ...refsTo(KEY_ERRORS),
       },
     },
   },

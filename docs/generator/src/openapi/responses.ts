@@ -37,7 +37,8 @@ export interface ResponseObject {
 
 interface ErrorAnswer {
   description: string;
-  bodies: SchemaName[];
+  /** Default: the envelope alone. */
+  bodies?: SchemaName[];
   /** Example error responses of services, by their names. */
   examples: Record<string, WireError>;
   always?: HeaderName[];
@@ -49,7 +50,7 @@ const BODIES_WITH_PARAM: ReadonlySet<SchemaName> = new Set(['ErrorEnvelope', 'Fl
 
 /** An error answer: a JSON body of one of the given shapes. Throws for an example that has a header which is not described. */
 function toErrorResponse(answer: ErrorAnswer): ResponseObject {
-  const { description, bodies, examples, sets, always = [], sometimes = [] } = answer;
+  const { description, bodies = ['ErrorEnvelope'], examples, sets, always = [], sometimes = [] } = answer;
   const headers = toHeaders({
     always: ['x-error-message', ...always],
     sometimes: [
@@ -111,6 +112,13 @@ const FLOOD: HeaderSet = {
 };
 const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMIT_HEADERS];
 
+/** A limit that says when to try again, and nothing else but these headers. */
+const limit = (description: string, ...also: HeaderName[]): HeaderSet => ({
+  description,
+  required: ['retry-after', ...also],
+  absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS.filter((name) => !also.includes(name))],
+});
+
 /** Error answers that several operations share, by the name they have among the document's components. */
 export const SHARED_RESPONSES = {
   AuthUnreachable: toErrorResponse({
@@ -139,7 +147,6 @@ export const SHARED_RESPONSES = {
   }),
   InferenceFailure: toErrorResponse({
     description: 'The engine or the gateway failed. Nothing was charged.',
-    bodies: ['ErrorEnvelope'],
     examples: { failed: inference({ kind: 'engine_failed' }), unforeseen: toInternalError() },
     sometimes: ['x-should-retry', ...CALL_HEADERS],
   }),
@@ -158,7 +165,6 @@ export const SHARED_RESPONSES = {
   InferenceInvalid: toErrorResponse({
     description:
       'The request is malformed, or holds a value that cannot be served: `param` names it where it is known. The same request fails again.',
-    bodies: ['ErrorEnvelope'],
     examples: {
       field: inference({
         kind: 'invalid_request',
@@ -175,30 +181,20 @@ export const SHARED_RESPONSES = {
   InferenceThrottled: toErrorResponse({
     description:
       'The key’s requests or tokens of this minute are used up, too much of what it sends is malformed, or too many wrong keys are tried from the address; or the flood limit, which has other headers.',
-    bodies: ['ErrorEnvelope'],
     examples: {
       key: inference({ kind: 'rate_limited', limiter: 'requests', retryAfterMs: 100, rateLimit: KEY_LIMITS }),
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset', ...CALL_HEADERS],
     sets: [
-      {
-        description: 'A limit of the key.',
-        required: ['retry-after', ...CALL_HEADERS],
-        absent: ['x-ratelimit-reset'],
-      },
-      {
-        description: 'Too much of what the key sends is malformed.',
-        required: ['retry-after', 'x-router-call-id'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
-      },
+      limit('A limit of the key.', ...CALL_HEADERS),
+      limit('Too much of what the key sends is malformed.', 'x-router-call-id'),
       FLOOD,
     ],
   }),
   InferenceUnavailable: toErrorResponse({
     description:
       'Something needed is not there now: retry with backoff. With `code` `model_deactivated` the model is switched off: use another.',
-    bodies: ['ErrorEnvelope'],
     examples: {
       busy: inference({ kind: 'engine_busy' }),
       disabled: inference({ kind: 'model_disabled', model: 'qwen3-32b' }),
@@ -207,7 +203,6 @@ export const SHARED_RESPONSES = {
   }),
   InferenceUnauthorized: toErrorResponse({
     description: 'The key is missing, mistyped, revoked, expired, or of another region’s host.',
-    bodies: ['ErrorEnvelope'],
     examples: { invalid: inference({ kind: 'invalid_api_key' }) },
     // A key that was revoked a moment ago may be refused only when the call is admitted.
     sometimes: ['x-router-call-id'],
@@ -242,14 +237,7 @@ export const SHARED_RESPONSES = {
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset'],
-    sets: [
-      {
-        description: 'The limit of look-ups.',
-        required: ['retry-after'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
-      },
-      FLOOD,
-    ],
+    sets: [limit('The limit of look-ups.'), FLOOD],
   }),
   LookUpUnauthorized: toErrorResponse({
     description: 'There is no key in the request (a flat body), or it is not valid here (an envelope).',
@@ -291,7 +279,6 @@ export const SHARED_RESPONSES = {
   MediaForbidden: toErrorResponse({
     description:
       'The key is blocked by an administrator, may not call the model, or its organization belongs to another region.',
-    bodies: ['ErrorEnvelope'],
     examples: {
       key_blocked: media({ kind: 'key_blocked' }),
       region_not_served: media({ kind: 'region_not_served' }),
@@ -333,19 +320,7 @@ export const SHARED_RESPONSES = {
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
-    sets: [
-      {
-        description: 'A limit of the key.',
-        required: ['retry-after', ...KEY_LIMIT_HEADERS],
-        absent: ['x-ratelimit-reset'],
-      },
-      {
-        description: 'Too many wrong keys from the address.',
-        required: ['retry-after'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
-      },
-      FLOOD,
-    ],
+    sets: [limit('A limit of the key.', ...KEY_LIMIT_HEADERS), limit('Too many wrong keys from the address.'), FLOOD],
   }),
   MediaUnauthorized: toErrorResponse({
     description: 'The key is missing, mistyped, revoked, expired, or of another region’s host.',
@@ -365,43 +340,31 @@ export const SHARED_RESPONSES = {
   }),
   MediaUnknownModel: toErrorResponse({
     description: 'No such media model in this region, or one that is not served here now.',
-    bodies: ['ErrorEnvelope'],
     examples: { unknown: media({ kind: 'model_not_found' }) },
     always: ['x-should-retry'],
     sometimes: KEY_LIMIT_HEADERS,
   }),
   MethodNotAllowed: toErrorResponse({
     description: 'The path is known; another method was used.',
-    bodies: ['ErrorEnvelope'],
     examples: { method: toMethodNotAllowed('PUT', 'GET') },
     always: ['allow'],
   }),
   ModelsForbidden: toErrorResponse({
     description: 'The key is blocked by an administrator, or its organization belongs to another region.',
-    bodies: ['ErrorEnvelope'],
     examples: { blocked: models({ kind: 'key_blocked' }) },
     always: ['x-should-retry'],
   }),
   ModelsThrottled: toErrorResponse({
     description: 'The list is asked for too often, by this key, this address or by all; or the flood limit.',
-    bodies: ['ErrorEnvelope'],
     examples: {
       list: models({ kind: 'list_throttled', of: 'address', perMinute: 120, waitMs: 1_000 }),
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset'],
-    sets: [
-      {
-        description: 'The model list’s own limits.',
-        required: ['retry-after'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
-      },
-      FLOOD,
-    ],
+    sets: [limit('The model list’s own limits.'), FLOOD],
   }),
   ModelsUnauthorized: toErrorResponse({
     description: 'The key is missing, mistyped, revoked, expired, or of another region’s host.',
-    bodies: ['ErrorEnvelope'],
     examples: { invalid: models({ kind: 'invalid_api_key' }) },
   }),
   NotFound: toErrorResponse({
@@ -448,7 +411,6 @@ export const SHARED_RESPONSES = {
   }),
   UsageTimeout: toErrorResponse({
     description: 'The query took too long. Narrow the span, and retry; that is safe.',
-    bodies: ['ErrorEnvelope'],
     examples: { timeout: usage({ kind: 'usage_timeout' }) },
     sometimes: ['retry-after'],
   }),
