@@ -24,18 +24,14 @@ export const knobsSchema = z.strictObject({
   deleteAborts: z.boolean(),
   /** Whether DELETE of a finished job removes its file. */
   deleteRemovesFile: z.boolean(),
-  /** The body of an error. Null: the personality's own. */
-  errorForm: z.enum(['detail', 'envelope', 'flat', 'nested_detail']).nullable(),
   /** Frames of a clip whose length nobody named. */
   defaultFrames: count,
   /** Formats that it makes; others are refused. */
-  imageFormats: z.array(z.enum(['png', 'jpeg', 'webp'])),
   speechFormats: z.array(z.enum(['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'])),
   /** The first is the one that is used where none is named. */
   voices: z.array(z.string().min(1)).min(1),
   /** `duration` of a verbose transcript. */
   durationForm: z.enum(['number', 'text']),
-  maxAudioMegabytes: z.int().min(1),
 });
 export type Knobs = z.output<typeof knobsSchema>;
 
@@ -52,11 +48,8 @@ export const DEFAULT_KNOBS: Knobs = {
   failedJobStatus: 'ok',
   deleteAborts: true,
   deleteRemovesFile: true,
-  errorForm: null,
   defaultFrames: 96,
-  imageFormats: ['png', 'jpeg', 'webp'],
   speechFormats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
   voices: ['vivian', 'ryan', 'aiden'],
   durationForm: 'number',
-  maxAudioMegabytes: 25,
 };

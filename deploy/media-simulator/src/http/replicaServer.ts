@@ -84,7 +84,7 @@ const wordsOf = (methods: readonly string[]): string => (methods.length > 0 ? 'M
 
 function toAnswer(error: unknown, replica: Replica, path: string): Answer {
   const known = error instanceof EngineError ? error : new EngineError(500, 'Internal Server Error');
-  const form = known.form ?? replica.knobs.errorForm ?? formOf(replica, path);
+  const form = known.form ?? formOf(replica, path);
   const { status, body } = toErrorAnswer(known, form);
   return jsonAnswer(body, status);
 }

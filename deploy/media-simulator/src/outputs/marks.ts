@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 
-export type ImageFormat = 'png' | 'jpeg' | 'webp';
+export const IMAGE_FORMATS = ['png', 'jpeg', 'webp'] as const;
+export type ImageFormat = (typeof IMAGE_FORMATS)[number];
 
 /** Stands before the mark of a clip, within its first picture: 16 bytes, by which decoders tell what they have no use for. */
 export const CLIP_MARK_NAME = 'turnpike-render:';

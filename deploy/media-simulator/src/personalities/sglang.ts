@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RequestBody } from '../http/readBody.ts';
+import { IMAGE_FORMATS } from '../outputs/marks.ts';
 import type { VideoJob } from '../replica/jobRecords.ts';
 import { EngineError } from '../wire/engineError.ts';
 import { integer, membersOf, optional, parseSize, readMembers, sizeText } from './fields.ts';
@@ -24,7 +25,7 @@ const imageSchema = z.object({
 const images: ImageDialect = {
   errorForm: 'detail',
   whenClientLeaves: 'goes_on',
-  read(body, { knobs }) {
+  read(body) {
     const fields = readMembers(membersOf(body), imageSchema);
     const delivery = fields.response_format ?? 'url';
     if (delivery !== 'url' && delivery !== 'b64_json')
@@ -36,7 +37,7 @@ const images: ImageDialect = {
       steps: fields.num_inference_steps ?? DEFAULT_STEPS,
       seed: fields.seed ?? DEFAULT_SEED,
       // An unknown format becomes PNG.
-      format: knobs.imageFormats.find((name) => name === fields.output_format) ?? 'png',
+      format: IMAGE_FORMATS.find((name) => name === fields.output_format) ?? 'png',
       delivery,
     };
   },

@@ -15,6 +15,7 @@ const schema = z.object({
 });
 
 const REFUSED_FORMATS = ['srt', 'vtt'];
+const MAX_AUDIO_BYTES = 25 * 1024 * 1024;
 
 const transcriptions: TranscriptionDialect = {
   errorForm: 'envelope',
@@ -23,7 +24,7 @@ const transcriptions: TranscriptionDialect = {
     400,
     'Invalid or corrupted audio data. Ensure the input is a valid audio or video file (e.g. a complete WAV, MP3, or MP4).',
   ],
-  read(body, { model, knobs }) {
+  read(body, { model }) {
     const { fields, files } = formOf(body);
     if (typeof fields.file === 'string') {
       throw new EngineError(422, "Expected 'file' to be a file-like object, not 'str'.", {
@@ -44,7 +45,7 @@ const transcriptions: TranscriptionDialect = {
       });
     }
     const audio = files.file.bytes;
-    if (audio.length > knobs.maxAudioMegabytes * 1024 * 1024) {
+    if (audio.length > MAX_AUDIO_BYTES) {
       throw new EngineError(400, 'Maximum file size exceeded', { param: 'audio_filesize_mb' });
     }
     const format = read.response_format ?? 'json';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RequestBody } from '../http/readBody.ts';
+import { IMAGE_FORMATS } from '../outputs/marks.ts';
 import type { VideoJob } from '../replica/jobRecords.ts';
 import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
@@ -34,13 +35,13 @@ const imageSchema = z.object({
   seed: optional(integer),
 });
 
-function readImage(body: RequestBody, { model, knobs }: ReadContext): ImageRequest {
+function readImage(body: RequestBody, { model }: ReadContext): ImageRequest {
   const fields = readMembers(membersOf(body), imageSchema);
   checkModel(fields.model, model);
   const { width, height } = parseSize(fields.size ?? '1024x1024');
   if (width * height > MAX_PIXELS)
     throw new EngineError(400, `Requested size ${fields.size} exceeds the maximum pixels`);
-  const format = knobs.imageFormats.find((name) => name === (fields.output_format ?? 'png'));
+  const format = IMAGE_FORMATS.find((name) => name === (fields.output_format ?? 'png'));
   if (!format) throw new EngineError(400, `Invalid output format: ${fields.output_format}`);
   return {
     prompt: fields.prompt,
