@@ -12,7 +12,7 @@ const ROOT = join(HERE, '..');
 /** The code that the pages are made from, in the repository. */
 const SOURCES = [
   'dashboard',
-  ...['api-keys', 'config', 'console-api', 'money', 'public-api'].map((lib) => `libs/${lib}/src`),
+  ...['api-keys', 'config', 'console-api', 'internal-api', 'money', 'public-api'].map((lib) => `libs/${lib}/src`),
   'pnpm-lock.yaml',
 ];
 const NOT_READ = new Set(['node_modules', 'dist', 'test', 'pictures']);
