@@ -1,9 +1,10 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useParams } from '@tanstack/react-router';
+import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router';
 import { callRoute } from '@turnpike/console-api/callRoute';
 import { PAGES } from '@turnpike/console-api/pages';
 import { hasRight } from '@turnpike/console-api/roles';
+import { useState } from 'react';
 import { organizationQuery, routes, userQuery } from '../account.ts';
 import { ColorScheme } from './ColorScheme.tsx';
 import { Failure } from './change.tsx';
@@ -14,6 +15,10 @@ import { WorkspaceLinks } from './workspace.tsx';
 export function Shell() {
   const user = useQuery(userQuery);
   const { organizationId } = useParams({ strict: false });
+  const shown = useLocation({ select: ({ pathname }) => pathname });
+  // A narrow window has the links behind a button, until one leads to another page.
+  const [openAt, setOpenAt] = useState<string>();
+  const isOpen = openAt === shown;
   const signOut = useMutation({
     mutationFn: () => callRoute(routes.signOut),
     onSuccess: () => location.assign(PAGES.signIn),
@@ -24,7 +29,16 @@ export function Shell() {
         <Link to={PAGES.start} className="shell-brand">
           Turnpike
         </Link>
-        <nav aria-label="Pages" className="shell-nav">
+        <button
+          type="button"
+          className="row-button shell-menu"
+          aria-expanded={isOpen}
+          aria-controls="pages"
+          onClick={() => setOpenAt(isOpen ? undefined : shown)}
+        >
+          Menu
+        </button>
+        <nav id="pages" aria-label="Pages" className="shell-nav">
           {organizationId !== undefined && <OrganizationLinks organizationId={organizationId} />}
           <Link to={PAGES.organizations} activeOptions={{ exact: true }}>
             Organizations

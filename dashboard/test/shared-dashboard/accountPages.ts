@@ -45,6 +45,21 @@ inBrowser('the dashboard in Chromium', () => {
     await ann.waitForURL('**/sign-in');
   });
 
+  it('has the links of a narrow window behind a button, until one of them leads elsewhere', async () => {
+    const page = await (await openContext()).newPage();
+    await signIn(dashboard, page, 'nan@account.example');
+    await createOrganization(page, 'Narrow');
+    await page.setViewportSize({ width: 320, height: 640 });
+    const heading = await page.getByRole('heading', { name: 'Workspaces', level: 1 }).boundingBox();
+    expect(heading?.y).toBeLessThan(160);
+    const link = page.getByRole('link', { name: 'Members' });
+    expect(await link.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await link.click();
+    await page.getByRole('heading', { name: 'Members', level: 1 }).waitFor();
+    await link.waitFor({ state: 'hidden' });
+  });
+
   it('refuses the last owner that leaves, in words, and asks for a proof that is too old', async () => {
     const context = await openContext();
     const page = await context.newPage();
