@@ -139,21 +139,29 @@ const changeFormSchema = z.object({
   monthly_cap_nano_usd: usdField,
 });
 
+/** Sends the changed fields alone, so that the form sets no field to what it has read long ago. */
 function Change({
   organizationId,
-  workspace: { workspace_id: workspaceId, name, monthly_cap_nano_usd: cap },
+  workspace,
   onClose,
 }: {
   organizationId: string;
   workspace: Changed;
   onClose: () => void;
 }) {
+  const [{ workspace_id: workspaceId, name, monthly_cap_nano_usd: cap }] = useState(workspace);
   const change = useChange(
-    (body: z.output<typeof changeFormSchema>) =>
-      callRoute(routes.changeWorkspace, {
+    async (fields: z.output<typeof changeFormSchema>) => {
+      const body = {
+        ...(fields.name !== name && { name: fields.name }),
+        ...(fields.monthly_cap_nano_usd !== cap && { monthly_cap_nano_usd: fields.monthly_cap_nano_usd }),
+      };
+      if (Object.keys(body).length === 0) return;
+      await callRoute(routes.changeWorkspace, {
         params: { organization_id: organizationId, workspace_id: workspaceId },
         body,
-      }),
+      });
+    },
     { onDone: onClose },
   );
   return (

@@ -34,6 +34,24 @@ inBrowser('the pages of a workspace in Chromium', () => {
     expect(seen.filter((line) => line.includes('token'))).toEqual(['POST console-token 201']);
   });
 
+  it('keeps a cap that was set in another tab while the form for the name was open', async () => {
+    const { page, path } = await prepareWorkspace('two@tabs.example');
+    const open = async (tab: Page) => {
+      await tab.goto(path.replace(/\/workspaces\/.*/, '/workspaces'));
+      await tab.getByRole('button', { name: 'Change workspace in United States' }).click();
+      return tab;
+    };
+    await open(page);
+    const other = await open(await page.context().newPage());
+    await other.getByLabel('Monthly cap in dollars').fill('3.5');
+    await other.getByRole('button', { name: 'Save' }).click();
+    await other.getByText('At most $3.50 a month.').waitFor();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Renamed');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('main').getByText('Renamed').waitFor();
+    await page.getByText('At most $3.50 a month.').waitFor();
+  });
+
   it('creates a key whose secret leaves the browser for no request and no store, and is on one screen', async () => {
     const { page, path } = await prepareWorkspace('eve@example.com');
     const sent: string[] = [];
