@@ -165,6 +165,26 @@ it('lets nobody give or take more than they have', async () => {
   expect(refused.map(({ status, body }) => [status, body.error])).toEqual(Array(3).fill([403, 'above_own_role']));
 });
 
+it('keeps the names of those who have left beside the members, as their changes stay', async () => {
+  const { owner, path } = await anOrganization();
+  const removed = await join(owner, path, 'admin');
+  const left = await join(owner, path, 'developer');
+  const back = await join(owner, path, 'developer');
+  await left.post(`${path}/leave`);
+  for (const { userId } of [removed, back]) await owner.send('DELETE', `${path}/members/${userId}`);
+  const before = account.mails.length;
+  await owner.post(`${path}/invitations`, { address: back.address, role: 'developer' });
+  const token = await account.readToken(back.address, before);
+  expect((await back.post('/account/invitations/accept', { token })).status).toBe(200);
+  const { body } = await owner.get(`${path}/members`);
+  expect(body.members.map(({ user_id: id }: { user_id: string }) => id)).toEqual([owner.userId, back.userId]);
+  expect(body.former_members).toEqual(
+    [removed, left].map(({ userId, address }) => ({ user_id: userId, name: address.replace(/@.*/, '') })),
+  );
+  const other = await anOrganization();
+  expect((await other.owner.get(`${other.path}/members`)).body.former_members).toEqual([]);
+});
+
 it('refuses a member who was removed at the next request', async () => {
   const { owner, path } = await anOrganization();
   const member = await join(owner, path, 'developer');

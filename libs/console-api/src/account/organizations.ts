@@ -94,9 +94,12 @@ export const organizationRoutes = defineRoutes({
     access: { of: 'member', right: 'organization.read' },
     method: 'GET',
     path: '/account/organizations/:organization_id/members',
-    promise: 'Lists the members, by the day they joined.',
+    promise: 'Lists the members, by the day they joined, and the names of those who have left.',
     params: z.object(inOrganization),
-    answer: z.object({ members: z.array(memberSchema) }),
+    answer: z.object({
+      members: z.array(memberSchema),
+      former_members: z._default(z.array(z.object({ user_id: z.string(), name: z.string() })), []),
+    }),
   },
   changeRole: {
     access: { of: 'member', right: 'members.write', recent: true },

@@ -32,6 +32,17 @@ export async function listMembers(db: Db, organizationId: string) {
   return rows.map(toBody);
 }
 
+/** Lists users who were members and are none now, by name, because changes that they made stay. */
+export async function listFormerMembers(db: Db, organizationId: string): Promise<{ user_id: string; name: string }[]> {
+  return db.query(sql<{ user_id: string; name: string }>`
+    SELECT user_id, name FROM account_user
+    WHERE user_id IN (
+      SELECT target FROM audit WHERE organization_id = ${organizationId} AND action IN ('member.removed', 'member.left')
+      EXCEPT SELECT user_id FROM member WHERE organization_id = ${organizationId}
+    )
+    ORDER BY name, user_id`);
+}
+
 /**
  * Reads the roles of the acting member and of the one to be changed, and locks both rows. A role that was taken away meanwhile changes
  * nothing any more.

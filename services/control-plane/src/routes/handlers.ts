@@ -50,7 +50,7 @@ import { beginOidc } from '../identity/signInByOidc.ts';
 import { readUser } from '../identity/users.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { acceptInvitation, invite, listInvitations, withdrawInvitation } from '../organizations/invitations.ts';
-import { changeRole, listMembers, removeMember } from '../organizations/members.ts';
+import { changeRole, listFormerMembers, listMembers, removeMember } from '../organizations/members.ts';
 import {
   createOrganization,
   getOrganization,
@@ -224,7 +224,10 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
     getOrganization: async ({ who }) => getOrganization(db, who),
     renameOrganization: async ({ body: { name }, who, origin }) => renameOrganization(db, { ...who, name }, origin),
 
-    listMembers: async ({ who }) => ({ members: await listMembers(db, who.organizationId) }),
+    listMembers: async ({ who: { organizationId } }) => ({
+      members: await listMembers(db, organizationId),
+      former_members: await listFormerMembers(db, organizationId),
+    }),
     changeRole: async ({ params: { user_id: targetId }, body: { role }, who, origin }) =>
       changeRole(db, who, { targetId, role }, origin),
     async removeMember({ params: { user_id: targetId }, who, origin }) {
