@@ -33,6 +33,7 @@ import { createToWireError } from '../api/inferenceError.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import { OpenCalls } from '../money/call/openCalls.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
+import { createTokenCount } from './createTokenCount.ts';
 
 const log = aSilentLogger();
 const notAsked = async (): Promise<never> => {
@@ -120,6 +121,12 @@ function serveChat(
         path: '/chat',
         guard: () => ({ kind: 'key', keyId: key.keyId, key }) satisfies KeyPrincipal,
         handler: createInference(CHAT_OPERATION, dependencies),
+      },
+      {
+        method: 'post',
+        path: '/count',
+        guard: () => ({ kind: 'key', keyId: key.keyId, key }) satisfies KeyPrincipal,
+        handler: createTokenCount(dependencies),
       },
     ],
   });
@@ -278,6 +285,28 @@ describe('a key of whose bodies too much was refused', () => {
       await engine.close();
     }
   });
+});
+
+it.each(['/count', '/chat'])('%s reads no body of a key of whose bodies too much was refused', async (path) => {
+  const clock = { ms: 0 };
+  const refusedBodies = createKeyAllowance({
+    bound: 'refused_bodies',
+    capacity: 1_000,
+    refillMs: 10_000,
+    least: 0,
+    nowMs: () => clock.ms,
+  });
+  const url = await serveChat({ findEngines: () => [] }, { refusedBodies });
+  const post = async (messages: unknown) => {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'small-chat', messages });
+    return (await fetch(`${url}${path}`, { method: 'POST', headers, body })).status;
+  };
+  const good = [{ role: 'user', content: 'Hello' }];
+  expect([await post(good), await post('x'.repeat(600)), await post('x'.repeat(600))]).toEqual([404, 400, 400]);
+  expect(await post(good)).toBe(429);
+  clock.ms = 10_000;
+  expect(await post(good)).toBe(404);
 });
 
 const countConnections = (): Promise<number> =>

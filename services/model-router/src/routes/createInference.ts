@@ -124,7 +124,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
       // A body that a gate refuses was read in vain. Each key has an allowance of such bodies.
-      if (!isAdmitted && !(fault && NOT_OF_THE_KEY.has(fault.kind))) refusedBodies.take(keyId, room.bytes);
+      if (!isAdmitted && isOfTheKey(fault)) refusedBodies.take(keyId, room.bytes);
       if (!res.headersSent) res.removeHeader(RESPONSE_FORMAT_HEADER);
       // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
       if (fault?.kind === 'admission_unavailable' || fault?.kind === 'spool_unavailable') res.shouldKeepAlive = false;
@@ -136,6 +136,9 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     }
   };
 }
+
+/** Whether a body was refused for what its key sends: then it counts toward the key's allowance of such bodies. */
+export const isOfTheKey = (fault: InferenceFault | undefined): boolean => !(fault && NOT_OF_THE_KEY.has(fault.kind));
 
 /** Refusals that are no doing of the key's, or of bodies that never were whole, or counted elsewhere. */
 const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([

@@ -2,9 +2,9 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { readBody } from '@turnpike/request-reading/body/readBody';
 import type { RequestHandler } from 'express';
-import type { EngineFault } from '../api/inferenceFault.ts';
+import type { EngineFault, InferenceFault } from '../api/inferenceFault.ts';
 import { COUNTED_MESSAGES } from '../request/messagesRequest.ts';
-import { type InferenceDependencies, resolveModel } from './createInference.ts';
+import { type InferenceDependencies, isOfTheKey, resolveModel } from './createInference.ts';
 
 /**
  * POST /v1/messages/count_tokens: the gates up to the model, then an engine's count of the prompt. Nothing runs and nothing is charged,
@@ -13,6 +13,7 @@ import { type InferenceDependencies, resolveModel } from './createInference.ts';
 export function createTokenCount({ catalog, authenticator, answers }: InferenceDependencies): RequestHandler {
   const { bodies, refusedBodies, admission, dependencies: answering } = answers;
   const { countPromptTokens, refusedCounts } = admission;
+  const { metrics } = answering;
   return async (req, res) => {
     const key = callingKey(res);
     const room = bodies.open(key.keyId);
@@ -27,6 +28,11 @@ export function createTokenCount({ catalog, authenticator, answers }: InferenceD
       const tokens = await countPromptTokens(request, model, { keyId: key.keyId, workspaceId });
       if (tokens === undefined) throw new ApiError<EngineFault>({ kind: 'no_healthy_engine' });
       res.json({ input_tokens: tokens });
+    } catch (error) {
+      const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
+      if (isOfTheKey(fault)) refusedBodies.take(key.keyId, room.bytes);
+      if (fault?.kind === 'key_bound_reached') metrics.keyBoundHit(fault.bound, key.keyId);
+      throw error;
     } finally {
       room.close();
     }
