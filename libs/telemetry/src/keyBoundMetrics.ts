@@ -11,6 +11,7 @@ export type KeyBound =
   | 'refused_bodies'
   | 'refused_recordings'
   | 'prompt_counts'
+  | 'token_counts'
   | 'look_ups'
   | 'job_look_ups'
   | 'queued_jobs'

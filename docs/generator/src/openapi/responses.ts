@@ -180,7 +180,7 @@ export const SHARED_RESPONSES = {
   }),
   InferenceThrottled: toErrorResponse({
     description:
-      'The key’s requests or tokens of this minute are used up, too much of what it sends is malformed, or too many wrong keys are tried from the address; or the flood limit, which has other headers.',
+      'The key’s requests, tokens or counts of prompts of this minute are used up, too much of what it sends is malformed, or too many wrong keys are tried from the address; or the flood limit, which has other headers.',
     examples: {
       key: inference({ kind: 'rate_limited', limiter: 'requests', retryAfterMs: 100, rateLimit: KEY_LIMITS }),
       flood: FLOODED,
@@ -188,7 +188,7 @@ export const SHARED_RESPONSES = {
     sometimes: ['retry-after', 'x-ratelimit-reset', ...CALL_HEADERS],
     sets: [
       limit('A limit of the key.', ...CALL_HEADERS),
-      limit('Too much of what the key sends is malformed.', 'x-router-call-id'),
+      limit('Too much of what the key sends is malformed, or was to be counted.', 'x-router-call-id'),
       FLOOD,
     ],
   }),

@@ -51,6 +51,8 @@ export interface Answers {
   bodies: BodyMemory;
   /** The bytes of bodies that were read in vain, as their calls were refused, by key. */
   refusedBodies: KeyAllowance;
+  /** The bytes of prompts that clients have had counted, by key. */
+  tokenCounts: KeyAllowance;
   admission: AdmitCallDependencies;
   dependencies: AnswerDependencies;
 }
@@ -72,6 +74,7 @@ export function openAnswers(
       ...REFUSED_BODIES,
       capacity: (config.REFUSED_BODIES_BYTES_PER_SECOND * REFUSED_BODIES.refillMs) / 1_000,
     }),
+    tokenCounts: createKeyAllowance({ ...REFUSED_COUNTS, bound: 'token_counts' }),
     admission: {
       ...money,
       authenticator,

@@ -95,6 +95,7 @@ it.each<InferenceFault>([
   { kind: 'rate_limited', limiter: 'requests', retryAfterMs: 1, rateLimit: RATE_LIMIT },
   { kind: 'rate_limited', limiter: 'tokens', retryAfterMs: 1, rateLimit: RATE_LIMIT },
   { kind: 'key_bound_reached', bound: 'refused_bodies', retryAfterSeconds: 1 },
+  { kind: 'key_bound_reached', bound: 'token_counts', retryAfterSeconds: 1, limit: 8_388_608 },
 ])('%j is a 429 of the key, which says where to read on', (fault) => {
   expect(errorOf(fault)).toMatchObject({ status: 429, error: { doc_url: keysPageUrl } });
 });

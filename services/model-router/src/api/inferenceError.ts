@@ -159,6 +159,12 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
           retryAfter(fault.retryAfterSeconds),
           docUrl,
         );
+      if (fault.bound === 'token_counts')
+        return throttled(
+          `Rate limit reached: ${fault.limit} bytes of counted prompts per minute for this key. Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`,
+          retryAfter(fault.retryAfterSeconds),
+          docUrl,
+        );
       return unavailable(
         `${KEY_BOUND_MESSAGES[fault.bound] ?? 'This key has as much under way as one key may have.'} Nothing was run or charged. Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`,
         retryAfter(fault.retryAfterSeconds),

@@ -85,7 +85,11 @@ afterEach(async () => {
 /** Serves chat with these engines; resolves with the base address. */
 function serveChat(
   engines: Pick<EngineRegistry, 'findEngines'>,
-  { bodies = createBodyMemory(1_000_000), refusedBodies = noAllowance as KeyAllowance } = {},
+  {
+    bodies = createBodyMemory(1_000_000),
+    refusedBodies = noAllowance as KeyAllowance,
+    tokenCounts = noAllowance as KeyAllowance,
+  } = {},
 ): Promise<string> {
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => newerKey ?? key, forget: () => {}, assertMayCall },
@@ -96,6 +100,7 @@ function serveChat(
     answers: {
       bodies,
       refusedBodies,
+      tokenCounts,
       admission: {
         setBackGeneration: createSetBackGeneration(opened.redis),
         holds,
@@ -307,6 +312,33 @@ it.each(['/count', '/chat'])('%s reads no body of a key of whose bodies too much
   expect(await post(good)).toBe(429);
   clock.ms = 10_000;
   expect(await post(good)).toBe(404);
+});
+
+it('/count is a 429 of the key that says when once its counts of the minute are used up, which its calls do not see', async () => {
+  const tokenCounts = createKeyAllowance({
+    bound: 'token_counts',
+    capacity: 10,
+    refillMs: 10_000,
+    least: 0,
+    nowMs: () => 0,
+  });
+  const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
+  const url = await serveChat({ findEngines: () => [engine.engine] }, { tokenCounts });
+  const post = (path: string) =>
+    fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+  try {
+    expect((await post('/count')).status).toBe(503);
+    const refused = await post('/count');
+    expect(await refused.json()).toMatchObject({ error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^[1-9]\d*$/)]);
+    expect((await post('/chat')).status).toBe(500);
+  } finally {
+    await engine.close();
+  }
 });
 
 const countConnections = (): Promise<number> =>

@@ -8,22 +8,22 @@ import { type InferenceDependencies, isOfTheKey, resolveModel } from './createIn
 
 /**
  * POST /v1/messages/count_tokens: the gates up to the model, then an engine's count of the prompt. Nothing runs and nothing is charged,
- * so a key has an allowance of such counts, as of those for calls that are refused.
+ * so a key has an allowance of such counts.
  */
 export function createTokenCount({ catalog, authenticator, answers }: InferenceDependencies): RequestHandler {
-  const { bodies, refusedBodies, admission, dependencies: answering } = answers;
-  const { countPromptTokens, refusedCounts } = admission;
+  const { bodies, refusedBodies, tokenCounts, admission, dependencies: answering } = answers;
+  const { countPromptTokens } = admission;
   const { metrics } = answering;
   return async (req, res) => {
     const key = callingKey(res);
     const room = bodies.open(key.keyId);
     try {
       refusedBodies.check(key.keyId);
-      refusedCounts.check(key.keyId);
+      tokenCounts.check(key.keyId);
       const { limits } = COUNTED_MESSAGES;
       const request = await COUNTED_MESSAGES.parse(await readBody(req, limits, room));
       const { model } = resolveModel(request, key, { catalog, authenticator, engines: answering.engines });
-      refusedCounts.take(key.keyId, request.body.bytes.length);
+      tokenCounts.take(key.keyId, request.body.bytes.length);
       const { workspaceId } = key.workspace;
       const tokens = await countPromptTokens(request, model, { keyId: key.keyId, workspaceId });
       if (tokens === undefined) throw new ApiError<EngineFault>({ kind: 'no_healthy_engine' });
