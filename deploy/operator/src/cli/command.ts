@@ -6,6 +6,7 @@ import type { EdgeCall } from '../stack/callEdge.ts';
 import type { Services } from '../stack/createServices.ts';
 import type { ServiceName } from '../stack/findStack.ts';
 import type { Health } from '../stack/readHealth.ts';
+import { flag } from './fields.ts';
 
 /** The result of a command, once for programs and once for people. */
 export interface Report {
@@ -74,23 +75,37 @@ export interface Command {
 }
 
 const NOTHING = z.object({});
+const describedSchema = z.object({ name: z.string().optional(), help: z.string().optional() });
 
-interface CommandDefinition<Input extends z.ZodType>
+interface CommandDefinition<Input extends z.ZodObject>
   extends Pick<Command, 'words' | 'summary'>,
-    Partial<Pick<Command, 'operands' | 'options' | 'isOfAllRegions'>> {
-  /** Takes operands and options by their names, all of them texts or absent; flags are true or absent. Absent: it takes none. */
+    Partial<Pick<Command, 'isOfAllRegions'>> {
+  /**
+   * Operands and options, as `fields.ts` makes them. All of them are texts or absent; flags are true or absent. Absent: the command takes
+   * none.
+   */
   input?: Input;
   run(input: z.output<Input>, context: Context): Promise<Report>;
 }
 
 /** Makes a command whose `run` gets what its `input` schema made of the command line. */
-export function defineCommand<Input extends z.ZodType = typeof NOTHING>(definition: CommandDefinition<Input>): Command {
-  const { input = NOTHING, run, operands = {}, options = {} } = definition;
+export function defineCommand<Input extends z.ZodObject = typeof NOTHING>(
+  definition: CommandDefinition<Input>,
+): Command {
+  const { input = NOTHING, run } = definition;
+  const operands: Command['operands'] = {};
+  const options: Command['options'] = {};
+  for (const [field, schema] of Object.entries(input.shape)) {
+    const { name, help } = describedSchema.parse((schema as z.ZodType).meta());
+    if (help === undefined) operands[field] = name ?? field;
+    else options[field] = { help, ...(name !== undefined && { value: name }) };
+  }
   const toReport: Command['run'] = (values, context) => run(input.parse(values) as z.output<Input>, context);
   return { ...definition, input, operands, options, run: toReport };
 }
 
-interface ListDefinition<Input extends z.ZodType, Entry extends object> extends Omit<CommandDefinition<Input>, 'run'> {
+interface ListDefinition<Input extends z.ZodObject, Entry extends object>
+  extends Omit<CommandDefinition<Input>, 'run'> {
   /** The name of the entries in the document. */
   name: string;
   columns: Columns<Entry>;
@@ -107,7 +122,7 @@ interface ListDefinition<Input extends z.ZodType, Entry extends object> extends 
 }
 
 /** Makes a command that shows entries, one in a row. */
-export function defineList<Entry extends object, Input extends z.ZodType = typeof NOTHING>({
+export function defineList<Entry extends object, Input extends z.ZodObject = typeof NOTHING>({
   name,
   columns,
   ifNone,
@@ -133,9 +148,7 @@ export function defineList<Entry extends object, Input extends z.ZodType = typeo
 
 const REDRAW_MS = 1_000;
 
-export const WATCH: Record<'watch', Option> = {
-  watch: { help: 'go on showing it anew, every second, where the output is a terminal' },
-};
+export const WATCH = flag('go on showing it anew, every second, where the output is a terminal');
 
 /** Reports once; with `watch`, and at a terminal, again and again in place. */
 export async function reportOrWatch(

@@ -4,40 +4,59 @@ import { z } from 'zod';
 
 // Schemas of operands and options. Each names one thing by its exact id: no pattern stands for several.
 
-const idOf = (prefix: string) =>
-  z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), `must be an id, as in ${prefix}_1a2b3c`);
+/** An operand, by its name in the help. */
+export const operand = <Schema extends z.ZodType>(name: string, schema: Schema): Schema => schema.meta({ name });
+/** An option with a value, by the value's name in the help. */
+export const option = <Schema extends z.ZodType>(name: string, help: string, schema: Schema): Schema =>
+  schema.meta({ name, help });
+/** An option that takes no value. */
+export const flag = (help: string) => z.boolean().default(false).meta({ help });
+/** The option of a command that asks for a confirmation. */
+export const YES = flag('do not ask for a confirmation');
 
-export const workspaceId = idOf('ws');
-export const organizationId = idOf('org');
-export const holdId = idOf('hold');
-export const topUpId = idOf('topup');
-export const refundId = idOf('refund');
-export const documentName = z
-  .string()
-  .regex(/^[\w-]{3,128}$/, 'must be the number or the id of an invoice, as in TURN-0001');
-export const verificationId = idOf('ver');
-export const userId = idOf('user');
-export const keyId = idOf('key');
-export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
+/** A text that is not empty. */
+export const textOf = (most: number) =>
+  z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
+
+const idOf = (prefix: string, name: string) =>
+  operand(
+    name,
+    z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), `must be an id, as in ${prefix}_1a2b3c`),
+  );
+
+export const workspaceId = idOf('ws', 'WS');
+export const organizationId = idOf('org', 'ORG');
+export const holdId = idOf('hold', 'HOLD');
+export const topUpId = idOf('topup', 'TOP_UP');
+export const refundId = idOf('refund', 'REFUND');
+export const documentName = operand(
+  'NUMBER',
+  z.string().regex(/^[\w-]{3,128}$/, 'must be the number or the id of an invoice, as in TURN-0001'),
+);
+export const verificationId = idOf('ver', 'VERIFICATION');
+export const userId = idOf('user', 'USER');
+export const keyId = idOf('key', 'KEY_ID');
+export const modelId = operand('MODEL', z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id'));
 /** The id of a model, or an alias. */
-export const modelName = z.string().min(1, 'must not be empty').max(96, 'must be at most 96 characters');
+export const modelName = operand('MODEL', textOf(96));
 /** A file of this machine. */
-export const fileName = z.string().min(1, 'must be the name of a file');
+export const fileName = operand('FILE', z.string().min(1, 'must be the name of a file'));
 /** Ids of models with commas between them. */
 export const modelIds = z
   .string()
   .transform((text) => text.split(','))
   .pipe(z.array(modelId).max(100, 'must be 100 models at most'));
-export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
+export const deadLetterId = operand('ID', z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter'));
 /** Any id that a client was given. */
-export const givenId = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an id, as in x-router-call-id, chatcmpl-… or video_…');
-export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
+export const givenId = operand(
+  'ID',
+  z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an id, as in x-router-call-id, chatcmpl-… or video_…'),
+);
+export const engineId = operand('ENGINE', z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id'));
 /** A life of a region's ledger. */
-export const epoch = z.uuid('must be an epoch, as "turnpike totals epochs" shows it');
+export const epoch = operand('EPOCH', z.uuid('must be an epoch, as "turnpike totals epochs" shows it'));
 /** A name that people give to a thing. */
-export const displayName = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
+export const displayName = textOf(200);
 export const creditId = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');
@@ -72,19 +91,24 @@ export const usdOfPeriod = z
   .pipe(z.tuple([usd, budgetPeriodSchema]))
   .transform(([maxNanoUsd, period]) => ({ period, maxNanoUsd }));
 
-/** An option that takes no value. */
-export const flag = z.boolean().default(false);
-/** The option of a command that asks for a confirmation. */
-export const YES = { yes: { help: 'do not ask for a confirmation' } };
+/** One of some words, which the help lists. */
+export const oneOf = <Word extends string>(name: string, words: readonly Word[]) =>
+  option(name, words.join(', '), z.enum(words, `must be one of ${words.join(', ')}`));
 /** Words for people. */
-export const note = (most: number) => z.string().max(most, `must be at most ${most} characters`).default('');
+export const note = (help: string, most: number) =>
+  option('TEXT', help, z.string().max(most, `must be at most ${most} characters`).default(''));
 /** How long a comparison waits, and what may be on its way meanwhile. */
-export const seconds = (most: number) => z.coerce.number().int().min(0).max(most).optional();
+export const seconds = (help: string, most: number) =>
+  option('SECONDS', help, z.coerce.number().int().min(0).max(most).optional());
 /** The line of an audit to go on before. */
-export const auditLine = z
-  .string()
-  .regex(/^\d{1,18}$/, 'must be the number of a line')
-  .optional();
+export const auditLine = option(
+  'LINE',
+  'the 100 before this line',
+  z
+    .string()
+    .regex(/^\d{1,18}$/, 'must be the number of a line')
+    .optional(),
+);
 
 const MOST_PER_MINUTE = 1_000_000_000;
 export const perMinute = z

@@ -4,7 +4,6 @@ import { auditLine, keyId, organizationId } from '../cli/fields.ts';
 import { toInstantCell } from '../report/amounts.ts';
 import { type Columns, tabulate } from '../report/entries.ts';
 
-const options = { before: { value: 'LINE', help: 'the 100 before this line' } };
 const toCell = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
 export const auditCommands: Command[] = [
@@ -12,8 +11,6 @@ export const auditCommands: Command[] = [
     words: 'audit list',
     summary: 'the last 100 changes of an organization, the newest first',
     isOfAllRegions: true,
-    operands: { organizationId: 'ORG' },
-    options,
     input: z.object({ organizationId, before: auditLine }),
     async run({ organizationId: id, before }, { services, table }) {
       const { lines, next } = await services.account.listAudit({ params: { organization_id: id, before } });
@@ -37,8 +34,6 @@ export const auditCommands: Command[] = [
     words: 'audit key',
     summary:
       'the last 100 changes of a key that members made, the newest first; those of operators are lines in auth’s log',
-    operands: { keyId: 'KEY_ID' },
-    options,
     input: z.object({ keyId, before: auditLine }),
     async run({ keyId: id, before }, { services, table }) {
       const { changes, next_before: next } = await services.auth.listKeyChanges({ params: { key_id: id, before } });

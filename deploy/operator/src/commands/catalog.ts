@@ -3,7 +3,7 @@ import { regionSchema } from '@turnpike/config/region';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
-import { fileName } from '../cli/fields.ts';
+import { fileName, option } from '../cli/fields.ts';
 import { toInstantCell } from '../report/amounts.ts';
 import type { Services } from '../stack/createServices.ts';
 
@@ -95,20 +95,22 @@ export const catalogCommands: Command[] = [
     words: 'catalog check',
     summary:
       'compare a catalog file with the version in force, and change nothing; exit code 1 if it would be refused, 3 if something wants a look',
-    operands: { file: 'FILE' },
     input: z.object({ file: fileName }),
     run: ({ file }, context) => check(file, context),
   }),
   defineCommand({
     words: 'catalog versions',
     summary: 'the last 20 versions of the catalog, the newest first, and what each changed of the one before',
-    options: { before: { value: 'VERSION', help: 'the 20 before this version' } },
     input: z.object({
-      before: z
-        .string()
-        .regex(/^[1-9]\d{0,8}$/, 'must be the number of a version')
-        .transform(Number)
-        .optional(),
+      before: option(
+        'VERSION',
+        'the 20 before this version',
+        z
+          .string()
+          .regex(/^[1-9]\d{0,8}$/, 'must be the number of a version')
+          .transform(Number)
+          .optional(),
+      ),
     }),
     async run({ before }, { services, table }) {
       const { versions, next_before: nextBefore } = await services.catalog.listCatalogVersions({ params: { before } });

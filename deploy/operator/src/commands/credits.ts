@@ -1,28 +1,26 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
-import { creditId, flag, note, usd, workspaceId } from '../cli/fields.ts';
+import { creditId, flag, note, operand, option, usd, workspaceId } from '../cli/fields.ts';
 import { toInstantCell, toUsdCell } from '../report/amounts.ts';
 import { withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
 import { readBalances } from '../stack/workspace.ts';
 
 const COLUMNS = [{ title: 'came' }, { title: 'id' }, { title: 'USD', isNumber: true }, { title: 'note' }];
-const operands = { workspaceId: 'WS', amount: 'USD' };
-const options = {
-  id: { value: 'CREDIT_ID', help: 'names this credit: given again, it changes nothing' },
-  note: { value: 'TEXT', help: 'where it comes from, for people' },
-};
 const NOT_POSITIVE = 'must be more than nothing: "credit add" gives it, "credit take" takes it';
 const input = z.object({
   workspaceId,
-  amount: z
-    .string()
-    .refine((text) => !text.startsWith('-'), NOT_POSITIVE)
-    .pipe(usd)
-    .refine((amount) => amount > 0n, NOT_POSITIVE),
-  id: creditId,
-  note: note(500),
+  amount: operand(
+    'USD',
+    z
+      .string()
+      .refine((text) => !text.startsWith('-'), NOT_POSITIVE)
+      .pipe(usd)
+      .refine((amount) => amount > 0n, NOT_POSITIVE),
+  ),
+  id: option('CREDIT_ID', 'names this credit: given again, it changes nothing', creditId),
+  note: note('where it comes from, for people', 500),
 });
 
 /**
@@ -57,8 +55,6 @@ export const creditCommands: Command[] = [
   defineCommand({
     words: 'credit add',
     summary: 'give a workspace something to spend, once for each credit id',
-    operands,
-    options,
     input,
     run: (credit, context) => {
       const { workspaceId: workspace, amount } = credit;
@@ -70,9 +66,7 @@ export const creditCommands: Command[] = [
   defineCommand({
     words: 'credit take',
     summary: 'take credit from a workspace, from its next call on, once for each credit id',
-    operands,
-    options: { ...options, yes: { help: 'do not ask for a confirmation where it leaves less than nothing' } },
-    input: input.extend({ yes: flag }),
+    input: input.extend({ yes: flag('do not ask for a confirmation where it leaves less than nothing') }),
     run: ({ yes, ...credit }, context) => {
       const { workspaceId: workspace, amount } = credit;
       const done = `${toUsdCell(amount)} USD were taken from ${workspace}`;
@@ -82,7 +76,6 @@ export const creditCommands: Command[] = [
   defineCommand({
     words: 'credit list',
     summary: 'what a workspace was given and what was taken from it, with the notes',
-    operands: { workspaceId: 'WS' },
     input: z.object({ workspaceId }),
     async run({ workspaceId: id }, { services, table }) {
       const params = { workspace_id: id };

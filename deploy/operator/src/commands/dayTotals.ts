@@ -1,7 +1,7 @@
 import { regionSchema } from '@turnpike/config/region';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { epoch, workspaceId } from '../cli/fields.ts';
+import { epoch, operand, workspaceId } from '../cli/fields.ts';
 import { readPages } from '../stack/readPages.ts';
 
 export const dayTotalCommands: Command[] = [
@@ -9,8 +9,7 @@ export const dayTotalCommands: Command[] = [
     words: 'totals list',
     summary: 'spend and requests of a workspace by UTC day, as its region reported them to the account layer',
     isOfAllRegions: true,
-    operands: { workspaceId: 'WORKSPACE' },
-    input: z.object({ workspaceId }),
+    input: z.object({ workspaceId: operand('WORKSPACE', workspaceId) }),
     name: 'days',
     ifNone: 'No day of this workspace was reported.',
     read: ({ workspaceId: id }, { services: { account } }) =>
@@ -38,8 +37,7 @@ export const dayTotalCommands: Command[] = [
     words: 'totals confirm',
     summary: 'make the days of a restored ledger count, once it has read the event log again',
     isOfAllRegions: true,
-    operands: { of: 'REGION', epoch: 'EPOCH' },
-    input: z.object({ of: regionSchema, epoch }),
+    input: z.object({ of: operand('REGION', regionSchema), epoch }),
     async run({ of: region, epoch: confirmed }, { services }) {
       const document = await services.account.confirmRegionEpoch({ params: { region }, body: { epoch: confirmed } });
       return { document, text: `The days that ${region} reported in ${confirmed} count now.` };

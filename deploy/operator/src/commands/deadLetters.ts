@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { DeadLetter } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { deadLetterId, fileName, flag } from '../cli/fields.ts';
+import { deadLetterId, fileName, flag, operand, option, textOf } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
 import { toInstantCell } from '../report/amounts.ts';
 import { tabulate, toFacts } from '../report/entries.ts';
@@ -26,8 +26,7 @@ const readAll = ({ ledger }: Services, { isAll }: { isAll: boolean }): Promise<D
 export const listDeadLetters = defineList({
   words: 'dead-letters list',
   summary: 'records of the event log that the ledger could not read, and why',
-  options: { all: { help: 'those that were replayed or dismissed, too' } },
-  input: z.object({ all: flag }),
+  input: z.object({ all: flag('those that were replayed or dismissed, too') }),
   name: 'dead_letters',
   ifNone: 'No dead letters wait.',
   read: ({ all: isAll }, { services }) => readAll(services, { isAll }),
@@ -49,7 +48,6 @@ export const deadLetterCommands: Command[] = [
   defineCommand({
     words: 'dead-letters show',
     summary: 'a record that could not be read, with its bytes; --json has them as base64',
-    operands: { id: 'ID' },
     input: z.object({ id: deadLetterId }),
     async run({ id }, { services }) {
       const letter = await services.ledger.getDeadLetter({ params: { dead_letter_id: id } });
@@ -74,13 +72,16 @@ export const deadLetterCommands: Command[] = [
   defineCommand({
     words: 'dead-letters replay',
     summary: 'read dead letters again and record what can be read now, each call once',
-    operands: { id: 'ID' },
-    options: {
-      all: { help: 'every one that waits, instead of ID' },
-      repaired: { value: 'FILE', help: 'the event as it should have been, to be read in place of the bytes of ID' },
-    },
     input: z
-      .object({ id: deadLetterId.optional(), all: flag, repaired: fileName.optional() })
+      .object({
+        id: operand('ID', deadLetterId.optional()),
+        all: flag('every one that waits, instead of ID'),
+        repaired: option(
+          'FILE',
+          'the event as it should have been, to be read in place of the bytes of ID',
+          fileName.optional(),
+        ),
+      })
       .refine(({ id, all }) => (id === undefined) === all, 'give an ID or --all')
       .refine(({ id, repaired }) => repaired === undefined || id !== undefined, '--repaired goes with an ID'),
     async run({ id, repaired }, { services, table }) {
@@ -102,9 +103,10 @@ export const deadLetterCommands: Command[] = [
   defineCommand({
     words: 'dead-letters dismiss',
     summary: 'give up a record that cannot be repaired: it waits no more, raises no alert, and can still be replayed',
-    operands: { id: 'ID' },
-    options: { note: { value: 'NOTE', help: 'reason for giving it up' } },
-    input: z.object({ id: deadLetterId, note: z.string().min(1).max(500, 'must be at most 500 characters') }),
+    input: z.object({
+      id: deadLetterId,
+      note: option('NOTE', 'reason for giving it up', textOf(500)),
+    }),
     async run({ id, note }, { services }) {
       const document = await services.ledger.dismissDeadLetter({ params: { dead_letter_id: id }, body: { note } });
       const text = `${id} is given up. Its call has no row: "turnpike dead-letters list --all" still shows it.`;

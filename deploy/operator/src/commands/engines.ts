@@ -160,30 +160,28 @@ export const engineCommands: Command[] = [
   defineCommand({
     words: 'engines',
     summary: 'the engines as the router that answers sees them now',
-    options: WATCH,
-    input: z.object({ watch: flag }),
+    input: z.object({ watch: WATCH }),
     run: ({ watch }, context) => reportOrWatch(list, { watch, context }),
   }),
   defineCommand({
     words: 'engines check',
     summary:
       'compare an engines file with the engines of now, and change nothing; exit code 1 if it would be refused, 3 if something wants a look',
-    operands: { file: 'FILE' },
     input: z.object({ file: fileName }),
     run: ({ file }, context) => check(file, context),
   }),
   defineCommand({
     words: 'engines drain',
     summary: 'give an engine nothing new until it is undrained, and let it finish what it has',
-    operands: { engine: 'ENGINE' },
-    options: { yes: { help: 'do not ask for a confirmation where it is the last engine of its model' } },
-    input: z.object({ engine: engineId, yes: flag }),
+    input: z.object({
+      engine: engineId,
+      yes: flag('do not ask for a confirmation where it is the last engine of its model'),
+    }),
     run: ({ engine, yes }, context) => drain(engine, yes, context),
   }),
   defineCommand({
     words: 'engines undrain',
     summary: 'let a drained engine take calls again',
-    operands: { engine: 'ENGINE' },
     input: z.object({ engine: engineId }),
     run: ({ engine }, context) => undrain(engine, context),
   }),

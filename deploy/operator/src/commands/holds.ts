@@ -1,15 +1,16 @@
 import { HOLD_REASONS } from '@turnpike/internal-api/controlPlane';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { holdId, note, organizationId } from '../cli/fields.ts';
+import { holdId, note, oneOf, option, organizationId } from '../cli/fields.ts';
 import { readPages } from '../stack/readPages.ts';
 
 export const listHolds = defineList({
   words: 'holds list',
   summary: 'the open holds of every organization, or every hold of one',
   isOfAllRegions: true,
-  options: { organization: { value: 'ORG', help: 'open and ended holds of this organization alone' } },
-  input: z.object({ organization: organizationId.optional() }),
+  input: z.object({
+    organization: option('ORG', 'open and ended holds of this organization alone', organizationId.optional()),
+  }),
   name: 'holds',
   ifNone: 'There are no holds.',
   read: ({ organization: id }, { services: { account } }) =>
@@ -36,15 +37,10 @@ export const holdCommands: Command[] = [
     words: 'holds open',
     summary: 'put every workspace of an organization on hold, in all regions; a further hold may be open beside it',
     isOfAllRegions: true,
-    operands: { organizationId: 'ORG' },
-    options: {
-      reason: { value: 'REASON', help: HOLD_REASONS.join(', ') },
-      note: { value: 'TEXT', help: 'why, for operators alone' },
-    },
     input: z.object({
       organizationId,
-      reason: z.enum(HOLD_REASONS, `must be one of ${HOLD_REASONS.join(', ')}`),
-      note: note(1_000),
+      reason: oneOf('REASON', HOLD_REASONS),
+      note: note('why, for operators alone', 1_000),
     }),
     async run({ organizationId: id, ...body }, { services }) {
       const hold = await services.account.openHold({ params: { organization_id: id }, body });
@@ -56,7 +52,6 @@ export const holdCommands: Command[] = [
     words: 'holds end',
     summary: 'end one hold; the workspaces go on when it was the last open one of their organization',
     isOfAllRegions: true,
-    operands: { holdId: 'HOLD' },
     input: z.object({ holdId }),
     async run({ holdId: id }, { services: { account } }) {
       const hold = await account.endHold({ params: { hold_id: id } });

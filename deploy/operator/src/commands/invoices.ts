@@ -1,7 +1,7 @@
 import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { documentName, organizationId } from '../cli/fields.ts';
+import { documentName, option, organizationId } from '../cli/fields.ts';
 import { toMoneyCell } from '../report/amounts.ts';
 import { type Columns, toFacts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
@@ -24,8 +24,7 @@ export const invoiceCommands: Command[] = [
     words: 'invoices list',
     summary: 'copies of invoices and credit notes, of all organizations or of one',
     isOfAllRegions: true,
-    options: { organization: { value: 'ORG', help: 'those of this organization alone' } },
-    input: z.object({ organization: organizationId.optional() }),
+    input: z.object({ organization: option('ORG', 'those of this organization alone', organizationId.optional()) }),
     name: 'documents',
     ifNone: 'There are no invoices.',
     async read({ organization }, { services: { account } }) {
@@ -41,7 +40,6 @@ export const invoiceCommands: Command[] = [
     words: 'invoices show',
     summary: 'one invoice or credit note, with the place and the SHA-256 of its copies',
     isOfAllRegions: true,
-    operands: { documentName: 'NUMBER' },
     input: z.object({ documentName }),
     async run({ documentName: name }, { services }) {
       const document = await services.account.getDocument({ params: { document: name } });

@@ -1,7 +1,7 @@
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
-import { durationSeconds, flag, keyId, YES } from '../cli/fields.ts';
+import { durationSeconds, keyId, option, YES } from '../cli/fields.ts';
 import { tabulate } from '../report/entries.ts';
 import { toPrintable } from '../report/formatTable.ts';
 import { KEY_COLUMNS, toKeyDocument, toShownKey } from '../stack/keyDetails.ts';
@@ -9,7 +9,6 @@ import { KEY_COLUMNS, toKeyDocument, toShownKey } from '../stack/keyDetails.ts';
 const LONGEST_GRACE_SECONDS = 90 * 86_400;
 const NOT_TOLD =
   'The gate was not told: it may take the old secret for up to 30 s after its end. Do not rotate again; the key is as shown.';
-const operands = { keyId: 'KEY_ID' };
 
 async function change(
   id: string,
@@ -24,13 +23,13 @@ async function change(
 export const rotateKey = defineCommand({
   words: 'keys rotate',
   summary: 'give a key a new secret and print it, once; the old one works on for a while',
-  operands,
-  options: {
-    grace: { value: 'TIME', help: 'how long the old secret goes on working: 30m, 24h (if not given), at most 90d' },
-  },
   input: z.object({
     keyId,
-    grace: durationSeconds.refine((length) => length <= LONGEST_GRACE_SECONDS, 'must be at most 90d').prefault('24h'),
+    grace: option(
+      'TIME',
+      'how long the old secret goes on working: 30m, 24h (if not given), at most 90d',
+      durationSeconds.refine((length) => length <= LONGEST_GRACE_SECONDS, 'must be at most 90d').prefault('24h'),
+    ),
   }),
   async run({ keyId: id, grace }, { services, table }) {
     const apiKey = generateApiKey();
@@ -62,9 +61,7 @@ export const keySecretCommands: Command[] = [
   defineCommand({
     words: 'keys end-old',
     summary: 'end the old secret of a key that was rotated, from its next call on; the new one works on',
-    operands,
-    options: YES,
-    input: z.object({ keyId, yes: flag }),
+    input: z.object({ keyId, yes: YES }),
     async run({ keyId: id, yes }, { services, confirm }) {
       if (!yes) {
         const { key, name, old_secret: old } = toShownKey(await services.auth.getKey({ params: { key_id: id } }));
@@ -78,23 +75,19 @@ export const keySecretCommands: Command[] = [
   defineCommand({
     words: 'keys block',
     summary: 'keep a key out until it is unblocked, from its next call on',
-    operands,
     input: z.object({ keyId }),
     run: ({ keyId: id }, context) => change(id, 'blockKey', context),
   }),
   defineCommand({
     words: 'keys unblock',
     summary: 'let a blocked key in again, within 5 s',
-    operands,
     input: z.object({ keyId }),
     run: ({ keyId: id }, context) => change(id, 'unblockKey', context),
   }),
   defineCommand({
     words: 'keys revoke',
     summary: 'end a key for good, from its next call on',
-    operands,
-    options: YES,
-    input: z.object({ keyId, yes: flag }),
+    input: z.object({ keyId, yes: YES }),
     async run({ keyId: id, yes }, context) {
       if (!yes) {
         const found = await context.services.auth.getKey({ params: { key_id: id } });

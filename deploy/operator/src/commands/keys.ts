@@ -6,6 +6,8 @@ import {
   instantToCome,
   keyId,
   modelIds,
+  operand,
+  option,
   perMinute,
   usd,
   usdOfPeriod,
@@ -33,28 +35,23 @@ export const keyCommands: Command[] = [
   defineCommand({
     words: 'keys create',
     summary: 'make an API key and print it, once',
-    options: {
-      workspace: { value: 'WS', help: 'the workspace that pays' },
-      name: { value: 'NAME', help: 'what people call the key' },
-      rpm: { value: 'N', help: 'requests per minute, 600 if not given' },
-      tpm: { value: 'N', help: 'tokens per minute, 1000000 if not given' },
-      budget: { value: 'USD', help: 'the most it may ever spend, as in 12.5; no limit if not given' },
-      'period-budget': {
-        value: 'USD/PERIOD',
-        help: 'the most of each day, week from Monday or month, UTC, as in 12.5/day',
-      },
-      models: { value: 'ID,ID', help: 'the models that it may call; all if not given' },
-      expires: { value: 'DATE', help: 'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z; never if not given' },
-    },
     input: z.object({
-      workspace: workspaceId,
-      name: displayName.default(DEFAULT_NAME),
-      rpm: perMinute.optional(),
-      tpm: perMinute.optional(),
-      budget: usd.optional(),
-      'period-budget': usdOfPeriod.optional(),
-      models: modelIds.optional(),
-      expires: instantToCome.optional(),
+      workspace: option('WS', 'the workspace that pays', workspaceId),
+      name: option('NAME', 'what people call the key', displayName.default(DEFAULT_NAME)),
+      rpm: option('N', 'requests per minute, 600 if not given', perMinute.optional()),
+      tpm: option('N', 'tokens per minute, 1000000 if not given', perMinute.optional()),
+      budget: option('USD', 'the most it may ever spend, as in 12.5; no limit if not given', usd.optional()),
+      'period-budget': option(
+        'USD/PERIOD',
+        'the most of each day, week from Monday or month, UTC, as in 12.5/day',
+        usdOfPeriod.optional(),
+      ),
+      models: option('ID,ID', 'the models that it may call; all if not given', modelIds.optional()),
+      expires: option(
+        'DATE',
+        'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z; never if not given',
+        instantToCome.optional(),
+      ),
     }),
     async run({ workspace, name, rpm, tpm, budget, 'period-budget': ofPeriod, models, expires }, { services }) {
       if (models) await assertInCatalog(models, services, 'no key was made');
@@ -81,8 +78,7 @@ export const keyCommands: Command[] = [
   defineList({
     words: 'keys list',
     summary: 'the keys of a workspace, revoked and expired ones too',
-    options: { workspace: { value: 'WS', help: 'whose keys' } },
-    input: z.object({ workspace: workspaceId }),
+    input: z.object({ workspace: option('WS', 'whose keys', workspaceId) }),
     name: 'keys',
     ifNone: ({ workspace }) => `${workspace} has no keys.`,
     async read({ workspace }, { services }) {
@@ -98,13 +94,15 @@ export const keyCommands: Command[] = [
     words: 'keys find',
     summary:
       'the keys, of whichever workspace, that end as one that a customer tells of: sk-...5Oeo, or its last four characters',
-    operands: { lastFour: 'KEY' },
     input: z.object({
       // Only the last four characters count, also of a whole key, which customers should not send.
-      lastFour: z
-        .string()
-        .regex(/^(sk-\S*)?[0-9A-Za-z]{4}$/, 'must end as the key does, as in sk-...5Oeo or 5Oeo')
-        .transform((text) => text.slice(-4)),
+      lastFour: operand(
+        'KEY',
+        z
+          .string()
+          .regex(/^(sk-\S*)?[0-9A-Za-z]{4}$/, 'must end as the key does, as in sk-...5Oeo or 5Oeo')
+          .transform((text) => text.slice(-4)),
+      ),
     }),
     name: 'keys',
     ifNone: ({ lastFour }) => `No key ends in ${lastFour} here.`,
@@ -119,7 +117,6 @@ export const keyCommands: Command[] = [
   defineCommand({
     words: 'keys show',
     summary: `a key, and its calls, spend and last day of use within ${DAYS} days (UTC), by the calls that are recorded`,
-    operands: { keyId: 'KEY_ID' },
     input: z.object({ keyId }),
     async run({ keyId: id }, { services }) {
       const now = Date.now();
@@ -150,29 +147,24 @@ export const keyCommands: Command[] = [
   defineCommand({
     words: 'keys update',
     summary: 'change the name, limits, budgets, models or end of a key; what is not given stays',
-    operands: { keyId: 'KEY_ID' },
-    options: {
-      name: { value: 'NAME', help: 'what people call the key' },
-      rpm: { value: 'N', help: 'requests per minute' },
-      tpm: { value: 'N', help: 'tokens per minute' },
-      budget: { value: 'USD|none', help: 'the most it may ever spend, as in 12.5' },
-      'period-budget': {
-        value: 'USD/PERIOD|none',
-        help: 'the most of each day, week from Monday or month, UTC, as in 12.5/day',
-      },
-      models: { value: 'ID,ID|all', help: 'the models that it may call' },
-      expires: { value: 'DATE|never', help: 'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z' },
-    },
     input: z
       .object({
         keyId,
-        name: displayName.optional(),
-        rpm: perMinute.optional(),
-        tpm: perMinute.optional(),
-        budget: orWord('none', usd),
-        'period-budget': orWord('none', usdOfPeriod),
-        models: orWord('all', modelIds),
-        expires: orWord('never', instantToCome),
+        name: option('NAME', 'what people call the key', displayName.optional()),
+        rpm: option('N', 'requests per minute', perMinute.optional()),
+        tpm: option('N', 'tokens per minute', perMinute.optional()),
+        budget: option('USD|none', 'the most it may ever spend, as in 12.5', orWord('none', usd)),
+        'period-budget': option(
+          'USD/PERIOD|none',
+          'the most of each day, week from Monday or month, UTC, as in 12.5/day',
+          orWord('none', usdOfPeriod),
+        ),
+        models: option('ID,ID|all', 'the models that it may call', orWord('all', modelIds)),
+        expires: option(
+          'DATE|never',
+          'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z',
+          orWord('never', instantToCome),
+        ),
       })
       .refine((input) => CHANGEABLE.some((field) => input[field] !== undefined), {
         path: [],

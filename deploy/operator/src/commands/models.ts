@@ -61,7 +61,6 @@ export const modelCommands: Command[] = [
   defineCommand({
     words: 'models show',
     summary: 'a model’s entry in the catalog in force, by its id or an alias, and how many engines it has',
-    operands: { model: 'MODEL' },
     input: z.object({ model: modelName }),
     async run({ model: name }, { services, table }) {
       const { models, version, countsOf } = await readModels(services);
@@ -78,14 +77,12 @@ export const modelCommands: Command[] = [
   defineCommand({
     words: 'models disable',
     summary: 'take a model out of service until it is enabled, whatever the catalog file says',
-    operands: { model: 'MODEL' },
     input: z.object({ model: modelId }),
     run: ({ model }, context) => change(model, 'disable', context),
   }),
   defineCommand({
     words: 'models enable',
     summary: 'put a disabled model back into service',
-    operands: { model: 'MODEL' },
     input: z.object({ model: modelId }),
     run: ({ model }, context) => change(model, 'enable', context),
   }),

@@ -1,7 +1,7 @@
 import { LARGEST_AUTOMATIC_LIMIT_CENTS } from '@turnpike/internal-api/controlPlane';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { cents, organizationId } from '../cli/fields.ts';
+import { cents, operand, organizationId } from '../cli/fields.ts';
 import { tabulate, toFacts, withAmounts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { readPages } from '../stack/readPages.ts';
@@ -25,7 +25,6 @@ export const organizationCommands: Command[] = [
     words: 'organizations show',
     summary: 'an organization and its workspaces of all regions, as the account layer has them',
     isOfAllRegions: true,
-    operands: { organizationId: 'ORG' },
     input: z.object({ organizationId }),
     async run({ organizationId: id }, { services, table }) {
       const params = { organization_id: id };
@@ -51,13 +50,15 @@ export const organizationCommands: Command[] = [
     words: 'organizations automatic-limit',
     summary: 'set what automatic top-ups of an organization may be in a month, in each currency; "usual" takes it back',
     isOfAllRegions: true,
-    operands: { organizationId: 'ORG', limit: 'AMOUNT|usual' },
     input: z.object({
       organizationId,
-      limit: z.union([
-        z.literal('usual').transform(() => null),
-        cents.refine((limit) => limit <= LARGEST_AUTOMATIC_LIMIT_CENTS, LARGEST),
-      ]),
+      limit: operand(
+        'AMOUNT|usual',
+        z.union([
+          z.literal('usual').transform(() => null),
+          cents.refine((limit) => limit <= LARGEST_AUTOMATIC_LIMIT_CENTS, LARGEST),
+        ]),
+      ),
     }),
     async run({ organizationId: id, limit }, { services }) {
       const params = { organization_id: id };
@@ -72,7 +73,6 @@ export const organizationCommands: Command[] = [
     words: 'members list',
     summary: 'the members of an organization and their roles',
     isOfAllRegions: true,
-    operands: { organizationId: 'ORG' },
     input: z.object({ organizationId }),
     name: 'members',
     ifNone: 'It has no members.',

@@ -39,10 +39,9 @@ export const paymentCommands: Command[] = [
     words: 'payments compare',
     summary: 'hold every movement of money at the payment processor against our books; exit code 1 unless all agree',
     isOfAllRegions: true,
-    options: {
-      grace: { value: 'SECONDS', help: 'what moved later may be on its way to our books; 3600 if not given' },
-    },
-    input: z.object({ grace: seconds(86_400) }),
+    input: z.object({
+      grace: seconds('what moved later may be on its way to our books; 3600 if not given', 86_400),
+    }),
     async run({ grace }, { services, table }) {
       const params = { grace_seconds: grace };
       const compared = await services.account.comparePayments({ params, timeoutMs: TIMEOUT_MS });

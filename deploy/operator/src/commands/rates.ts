@@ -31,9 +31,10 @@ export const rateCommands: Command[] = [
     words: 'rates import',
     summary: `add the rates of a CSV file of the European Central Bank's series ${SERIES}; a month that is there keeps its rate`,
     isOfAllRegions: true,
-    operands: { file: 'FILE' },
-    options: { confirmed: { help: 'take a rate that differs by more than 10 % from the month before' } },
-    input: z.object({ file: fileName, confirmed: flag }),
+    input: z.object({
+      file: fileName,
+      confirmed: flag('take a rate that differs by more than 10 % from the month before'),
+    }),
     async run({ file, confirmed }, { services }) {
       const bytes = await readFile(file).catch((error: unknown) => {
         throw new RefusedError(`${file} cannot be read.`, { cause: error });

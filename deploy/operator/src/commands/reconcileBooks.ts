@@ -2,7 +2,7 @@ import type { CheckedSums } from '@turnpike/internal-api/usageLedger';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { flag, seconds, workspaceId } from '../cli/fields.ts';
+import { flag, option, seconds, workspaceId } from '../cli/fields.ts';
 import { USUAL_WAIT_SECONDS } from '../stack/walletComparison.ts';
 import { reconcileAccount } from './reconcileAccount.ts';
 
@@ -22,15 +22,18 @@ export const reconcileBooks = defineCommand({
   words: 'reconcile',
   summary:
     'add up all books anew and hold them against Redis, the prices, the account layer and the payment processor; exit code 1 unless all agree',
-  options: {
-    workspace: { value: 'WS', help: 'of one workspace, each check; of all in sum and what differs if not given' },
-    wait: {
-      value: 'SECONDS',
-      help: `so long for credits and days on their way to the account layer, ${USUAL_WAIT_SECONDS} if not given`,
-    },
-    seals: { help: 'add up the rows of sealed hours too, and hold them against the seals: reads every row' },
-  },
-  input: z.object({ workspace: workspaceId.optional(), wait: seconds(3_600), seals: flag }),
+  input: z.object({
+    workspace: option(
+      'WS',
+      'of one workspace, each check; of all in sum and what differs if not given',
+      workspaceId.optional(),
+    ),
+    wait: seconds(
+      `so long for credits and days on their way to the account layer, ${USUAL_WAIT_SECONDS} if not given`,
+      3_600,
+    ),
+    seals: flag('add up the rows of sealed hours too, and hold them against the seals: reads every row'),
+  }),
   async run({ workspace, wait, seals }, { services, table }) {
     const params = { workspace_id: workspace, ...(seals && { seals: 'verify' as const }) };
     const { workspaces } = await services.ledger.reconcile({ params, timeoutMs: TIMEOUT_MS });

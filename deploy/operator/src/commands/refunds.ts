@@ -1,7 +1,7 @@
 import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { cents, flag, note, refundId, topUpId, workspaceId, YES } from '../cli/fields.ts';
+import { cents, note, option, refundId, topUpId, workspaceId, YES } from '../cli/fields.ts';
 import { toMoneyCell, toUsdCell } from '../report/amounts.ts';
 import { type Columns, tabulate, withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
@@ -23,16 +23,16 @@ export const refundCommands: Command[] = [
     words: 'refunds start',
     summary: 'take the unspent credit of a top-up back, and refund what was taken by a credit note',
     isOfAllRegions: true,
-    operands: { topUpId: 'TOP_UP' },
-    options: {
-      amount: {
-        value: 'AMOUNT',
-        help: "of so much without tax, in the top-up's currency; of all that is left if not given",
-      },
-      note: { value: 'TEXT', help: 'why, for people' },
-      ...YES,
-    },
-    input: z.object({ topUpId, amount: cents.optional(), note: note(500), yes: flag }),
+    input: z.object({
+      topUpId,
+      amount: option(
+        'AMOUNT',
+        "of so much without tax, in the top-up's currency; of all that is left if not given",
+        cents.optional(),
+      ),
+      note: note('why, for people', 500),
+      yes: YES,
+    }),
     async run({ topUpId: id, amount, note: words, yes }, { services, confirm }) {
       const what = amount === undefined ? 'all that is left' : (amount / 100).toFixed(2);
       if (!yes) await confirm(`This refunds ${what} of ${id} as far as it is unspent. Type ${id} to do it: `, id);
@@ -49,8 +49,7 @@ export const refundCommands: Command[] = [
     words: 'refunds list',
     summary: 'refunds of top-ups in any state, by the day they were started',
     isOfAllRegions: true,
-    options: { workspace: { value: 'WS', help: 'those of this workspace alone' } },
-    input: z.object({ workspace: workspaceId.optional() }),
+    input: z.object({ workspace: option('WS', 'those of this workspace alone', workspaceId.optional()) }),
     name: 'refunds',
     ifNone: 'There are no refunds.',
     read: ({ workspace }, { services: { account } }) =>
@@ -61,7 +60,6 @@ export const refundCommands: Command[] = [
     words: 'refunds show',
     summary: 'a refund: what was wanted and taken, and its credit note',
     isOfAllRegions: true,
-    operands: { refundId: 'REFUND' },
     input: z.object({ refundId }),
     async run({ refundId: id }, { services, table }) {
       const refund = await services.account.getRefund({ params: { refund_id: id } });

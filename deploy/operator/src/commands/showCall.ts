@@ -21,7 +21,6 @@ export const showCall = defineCommand({
   words: 'calls show',
   summary:
     'one call of any workspace: what became of it and why, and the arithmetic of its charge; ID is its x-request-id or x-router-call-id, the id of its answer, or that of a media job',
-  operands: { id: 'ID' },
   input: z.object({ id: givenId }),
   async run({ id }, { services }) {
     const named = JOB_ID.test(id) ? undefined : await findCall(services, id);

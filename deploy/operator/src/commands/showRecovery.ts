@@ -1,7 +1,6 @@
 import type { RecoveryBody } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { type Context, defineCommand, type Report, reportOrWatch, WATCH } from '../cli/command.ts';
-import { flag } from '../cli/fields.ts';
 import type { Health } from '../stack/readHealth.ts';
 
 type Router = RecoveryBody['routers'][number];
@@ -126,7 +125,6 @@ export const showRecovery = defineCommand({
   words: 'recovery',
   summary:
     'which Redis counts, which routers admit calls and what the others lack; exit code 1 where that takes too long, or no model-router is heard',
-  options: WATCH,
-  input: z.object({ watch: flag }),
+  input: z.object({ watch: WATCH }),
   run: ({ watch }, context) => reportOrWatch(report, { watch, context }),
 });

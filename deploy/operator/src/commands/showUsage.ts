@@ -1,7 +1,7 @@
 import { USAGE_GROUPS, type UsageGrouping } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { day, keyId, workspaceId } from '../cli/fields.ts';
+import { day, keyId, option, workspaceId } from '../cli/fields.ts';
 import { DAY_MS, toDay } from '../report/days.ts';
 import { tabulate, withAmounts } from '../report/entries.ts';
 import type { Services } from '../stack/createServices.ts';
@@ -36,23 +36,24 @@ const today = (): string => toDay(Date.now());
 export const showUsage = defineCommand({
   words: 'usage',
   summary: 'what a key, or every key of a workspace, used by day (UTC), key or model, by the calls that are recorded',
-  options: {
-    key: { value: 'KEY_ID', help: 'one key' },
-    workspace: { value: 'WS', help: 'every key of a workspace' },
-    from: { value: 'DAY', help: 'the first day, as in 2026-01-31; the first of this month if not given' },
-    to: { value: 'DAY', help: 'the last day, which is counted in; today if not given' },
-    by: { value: 'GROUPS', help: 'day, key or model, or several of them, as in model,day; day,key if not given' },
-  },
   input: z
     .object({
-      key: keyId.optional(),
-      workspace: workspaceId.optional(),
-      from: day.default(() => `${today().slice(0, 7)}-01`),
-      to: day.default(today),
-      by: z
-        .string()
-        .regex(GROUPING, 'must be day, key or model, or several of them with commas between')
-        .default('day,key'),
+      key: option('KEY_ID', 'one key', keyId.optional()),
+      workspace: option('WS', 'every key of a workspace', workspaceId.optional()),
+      from: option(
+        'DAY',
+        'the first day, as in 2026-01-31; the first of this month if not given',
+        day.default(() => `${today().slice(0, 7)}-01`),
+      ),
+      to: option('DAY', 'the last day, which is counted in; today if not given', day.default(today)),
+      by: option(
+        'GROUPS',
+        'day, key or model, or several of them, as in model,day; day,key if not given',
+        z
+          .string()
+          .regex(GROUPING, 'must be day, key or model, or several of them with commas between')
+          .default('day,key'),
+      ),
     })
     .refine(({ key, workspace }) => (key === undefined) !== (workspace === undefined), 'give --key or --workspace')
     .refine(({ from, to }) => from <= to, {

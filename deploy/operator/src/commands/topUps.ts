@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { topUpId, workspaceId } from '../cli/fields.ts';
+import { option, topUpId, workspaceId } from '../cli/fields.ts';
 import { toMoneyCell, toUsdCell } from '../report/amounts.ts';
 import { withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
@@ -14,8 +14,7 @@ export const topUpCommands: Command[] = [
     words: 'top-ups list',
     summary: 'payments into the wallets of workspaces, by the day they were started',
     isOfAllRegions: true,
-    options: { workspace: { value: 'WS', help: 'those of this workspace alone' } },
-    input: z.object({ workspace: workspaceId.optional() }),
+    input: z.object({ workspace: option('WS', 'those of this workspace alone', workspaceId.optional()) }),
     name: 'top_ups',
     ifNone: 'There are no top-ups.',
     read: ({ workspace }, { services: { account } }) =>
@@ -37,7 +36,6 @@ export const topUpCommands: Command[] = [
     words: 'top-ups settle',
     summary: 'ask the payment processor for a payment, and credit it once if it is there',
     isOfAllRegions: true,
-    operands: { topUpId: 'TOP_UP' },
     input: z.object({ topUpId }),
     async run({ topUpId: id }, { services }) {
       const topUp = await services.account.settleTopUp({ params: { top_up_id: id } });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Command, defineCommand } from '../cli/command.ts';
-import { seconds, workspaceId } from '../cli/fields.ts';
+import { operand, option, seconds, workspaceId } from '../cli/fields.ts';
 import { toUsdCell } from '../report/amounts.ts';
 import { tabulate, withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
@@ -21,8 +21,7 @@ export const walletCommands: Command[] = [
     summary:
       'the credit and the spend of a workspace in the books of the account layer, and the transfers of its wallet',
     isOfAllRegions: true,
-    operands: { workspaceId: 'WORKSPACE' },
-    input: z.object({ workspaceId }),
+    input: z.object({ workspaceId: operand('WORKSPACE', workspaceId) }),
     async run({ workspaceId: id }, { services: { account }, table }) {
       const params = { workspace_id: id };
       const wallet = await account.getWallet({ params });
@@ -40,14 +39,10 @@ export const walletCommands: Command[] = [
   defineCommand({
     words: 'wallets compare',
     summary: "hold the wallets of the account layer against the region's own balances; exit code 1 unless all agree",
-    options: {
-      workspace: { value: 'WS', help: 'of one workspace; of all in the region if not given' },
-      wait: {
-        value: 'SECONDS',
-        help: `so long for credits and days on their way, ${USUAL_WAIT_SECONDS} if not given`,
-      },
-    },
-    input: z.object({ workspace: workspaceId.optional(), wait: seconds(3_600) }),
+    input: z.object({
+      workspace: option('WS', 'of one workspace; of all in the region if not given', workspaceId.optional()),
+      wait: seconds(`so long for credits and days on their way, ${USUAL_WAIT_SECONDS} if not given`, 3_600),
+    }),
     async run({ workspace, wait }, { services, table }) {
       const wallets = await compareWallets(services, { workspace, waitSeconds: wait });
       const differing = wallets.filter(({ agrees }) => !agrees);

@@ -1,33 +1,26 @@
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
-import { displayName, flag, organizationId, usd, workspaceId, YES } from '../cli/fields.ts';
+import { displayName, operand, option, organizationId, usd, workspaceId, YES } from '../cli/fields.ts';
 import { toUsdCell } from '../report/amounts.ts';
 import { toFacts, withAmounts } from '../report/entries.ts';
 import { formatTable, toPrintable } from '../report/formatTable.ts';
 import { readPages } from '../stack/readPages.ts';
 import { readBalances, toWorkspaceDocument } from '../stack/workspace.ts';
 
-const operands = { workspaceId: 'WS' };
-
 export const workspaceCommands: Command[] = [
   // Never changes a workspace that is there. Without credit it can spend nothing, so the answer says how it gets some.
   defineCommand({
     words: 'workspaces create',
     summary: 'make a workspace, which pays for what its keys do',
-    operands,
-    options: {
-      name: { value: 'NAME', help: 'what people call it' },
-      organization: {
-        value: 'ORG',
-        help: 'the customer it belongs to, with one workspace in a region; org_acme for ws_acme',
-      },
-      cap: { value: 'USD', help: 'the most it may spend a month, as in 12.5; no cap if not given' },
-    },
     input: z.object({
       workspaceId,
-      name: displayName,
-      organization: organizationId.optional(),
-      cap: usd.optional(),
+      name: option('NAME', 'what people call it', displayName),
+      organization: option(
+        'ORG',
+        'the customer it belongs to, with one workspace in a region; org_acme for ws_acme',
+        organizationId.optional(),
+      ),
+      cap: option('USD', 'the most it may spend a month, as in 12.5; no cap if not given', usd.optional()),
     }),
     async run({ workspaceId: id, name, organization = id.replace(/^ws_/, 'org_'), cap }, { services }) {
       const body = {
@@ -66,7 +59,6 @@ export const workspaceCommands: Command[] = [
   defineCommand({
     words: 'workspaces show',
     summary: 'a workspace and what it has left, by the calls that are recorded',
-    operands,
     input: z.object({ workspaceId }),
     async run({ workspaceId: id }, { services }) {
       const [workspace, balances] = await Promise.all([
@@ -104,8 +96,7 @@ export const workspaceCommands: Command[] = [
   defineCommand({
     words: 'workspaces rename',
     summary: 'give a workspace another name; one of the account layer is renamed in the dashboard',
-    operands: { ...operands, name: 'NAME' },
-    input: z.object({ workspaceId, name: displayName }),
+    input: z.object({ workspaceId, name: operand('NAME', displayName) }),
     async run({ workspaceId: id, name }, { services }) {
       const workspace = await services.auth.renameWorkspace({ params: { workspace_id: id }, body: { name } });
       return { document: toWorkspaceDocument(workspace), text: `${id} is called "${toPrintable(workspace.name)}".` };
@@ -114,8 +105,13 @@ export const workspaceCommands: Command[] = [
   defineCommand({
     words: 'workspaces cap',
     summary: 'set what a workspace may spend a month; none lifts the cap',
-    operands: { ...operands, cap: 'USD|none' },
-    input: z.object({ workspaceId, cap: z.preprocess((text) => (text === 'none' ? null : text), usd.nullable()) }),
+    input: z.object({
+      workspaceId,
+      cap: operand(
+        'USD|none',
+        z.preprocess((text) => (text === 'none' ? null : text), usd.nullable()),
+      ),
+    }),
     async run({ workspaceId: id, cap }, { services }) {
       const body = { monthly_cap_nano_usd: cap?.toString() ?? null };
       const workspace = await services.auth.capWorkspace({ params: { workspace_id: id }, body });
@@ -128,9 +124,7 @@ export const workspaceCommands: Command[] = [
   defineCommand({
     words: 'workspaces hold',
     summary: 'refuse every call of a workspace, from its next one on',
-    operands,
-    options: YES,
-    input: z.object({ workspaceId, yes: flag }),
+    input: z.object({ workspaceId, yes: YES }),
     async run({ workspaceId: id, yes }, { services, confirm }) {
       const params = { workspace_id: id };
       const { name } = await services.auth.getWorkspace({ params });
@@ -143,7 +137,6 @@ export const workspaceCommands: Command[] = [
   defineCommand({
     words: 'workspaces release',
     summary: 'serve a workspace on hold again, within 5 s',
-    operands,
     input: z.object({ workspaceId }),
     async run({ workspaceId: id }, { services }) {
       const workspace = await services.auth.releaseWorkspace({ params: { workspace_id: id } });
