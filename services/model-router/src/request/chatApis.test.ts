@@ -371,6 +371,14 @@ describe('a fault of a chat names the field that the client sent', () => {
       { kind: 'image_unusable', param: 'messages' },
     ],
     [
+      'too many parts, by Responses',
+      RESPONSES,
+      ask({
+        input: [{ role: 'user', content: Array.from({ length: 4_097 }, () => ({ type: 'input_text', text: 'x' })) }],
+      }),
+      { kind: 'invalid_request', param: 'input', message: 'input may hold at most 4096 content parts in all' },
+    ],
+    [
       'too many parts, by Messages with a system',
       MESSAGES,
       say({

@@ -50,7 +50,9 @@ export function inWordsOf({ fieldNames }: Pick<Operation, 'fieldNames'>, fault: 
   if ((fault.kind !== 'invalid_request' && fault.kind !== 'engine_refused') || fault.param === null) return fault;
   const [root = ''] = fault.param.split(/[.[]/, 1);
   const name = fieldNames[root];
-  return name === undefined ? fault : { ...fault, param: name, message: fault.message.replace(fault.param, name) };
+  if (name === undefined) return fault;
+  const written = fault.message.includes(fault.param) ? fault.param : root;
+  return { ...fault, param: name, message: fault.message.replace(written, name) };
 }
 
 function* placesOf(value: unknown, known: KnownBytes, path: JsonPath): Generator<PlacedLiteral> {
