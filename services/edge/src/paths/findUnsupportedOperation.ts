@@ -18,6 +18,8 @@ const UNSUPPORTED: Record<string, UnsupportedOperation> = {
   '/v1/runs': { name: 'runs', instead: CHAT_WITH_HISTORY },
   '/v1/batches': { name: 'batches', instead: 'Send each request by itself.' },
   '/v1/files': { name: 'files', instead: 'Send what they hold within the request.' },
+  '/v1/uploads': { name: 'uploads', instead: 'Send what they hold within the request.' },
+  '/v1/vector_stores': { name: 'vector stores', instead: 'Search by the vectors of POST /v1/embeddings instead.' },
   '/v1/moderations': { name: 'moderations', instead: 'Ask a chat model with POST /v1/chat/completions instead.' },
   '/v1/rerank': { name: 'rerank', instead: 'Compare the vectors of POST /v1/embeddings instead.' },
   '/v1/realtime': { name: 'realtime', instead: 'Use POST /v1/chat/completions with "stream": true instead.' },
@@ -26,6 +28,10 @@ const UNSUPPORTED: Record<string, UnsupportedOperation> = {
 const NEW_VIDEO = 'Make a new one with POST /v1/videos instead.';
 /** Operations below paths that there are. */
 const UNSUPPORTED_BELOW: [RegExp, UnsupportedOperation][] = [
+  [
+    /^\/v1\/responses\/input_tokens$/,
+    { name: 'counts of a response’s input', instead: 'Count it with POST /v1/messages/count_tokens instead.' },
+  ],
   [
     /^\/v1\/responses\/./,
     { name: 'stored responses', instead: 'Send the whole conversation with POST /v1/responses instead.' },
