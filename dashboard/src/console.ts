@@ -43,7 +43,7 @@ async function untilKnown<Answer>(call: () => Promise<Answer>): Promise<Answer> 
 export const callConsole = <const R extends ConsoleRoute>(workspace: Workspace, route: R, ...question: Arguments<R>) =>
   withToken(workspace, (token) => untilKnown(() => callHost({ url: workspace.consoleUrl, token }, route, ...question)));
 
-/** Makes a call with a console token. Asks for a new token once if the host refuses the token. */
+/** Makes a call with a console token. Asks for a new token once if the host refuses the token, or the role that the token names. */
 export async function withToken<Answered>(
   workspace: Workspace,
   callWith: (token: string) => Promise<Answered>,
@@ -53,7 +53,7 @@ export async function withToken<Answered>(
   try {
     return await callWith(token);
   } catch (error) {
-    if (!(error instanceof Refused && error.status === 401)) throw error;
+    if (!(error instanceof Refused && (error.status === 401 || error.error === 'right_missing'))) throw error;
     // Another call may have replaced the token meanwhile.
     if (queryClient.getQueryData(query.queryKey) === token)
       await queryClient.invalidateQueries({ queryKey: query.queryKey, refetchType: 'none' });

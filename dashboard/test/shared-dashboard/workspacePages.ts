@@ -163,6 +163,13 @@ inBrowser('the pages of a workspace in Chromium', () => {
     expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
     await viewer.goto(`${path}/keys`);
     await viewer.getByText('Your role does not show this').waitFor();
+
+    // Another role counts without loading the page anew, although the token that the page has names the old one.
+    const where = { organizationId_userId: { organizationId, userId } };
+    await dashboard.account.db.member.update({ where, data: { role: 'developer' } });
+    await goTo(viewer, 'Overview');
+    await viewer.goBack();
+    await viewer.getByText('This workspace has no key yet').waitFor();
   });
 
   it('says how long the credit lasts, and shows no days without credit or spend', async () => {
