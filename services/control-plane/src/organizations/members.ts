@@ -32,14 +32,18 @@ export async function listMembers(db: Db, organizationId: string) {
   return rows.map(toBody);
 }
 
-/** Lists users who were members and are none now, by name, because changes that they made stay. */
+/** Most former members whose names are listed. */
+const MAX_FORMER = 1_000;
+
+/** Lists users who were members and are none now, by name, because changes that they made stay: of many, those who left last. */
 export async function listFormerMembers(db: Db, organizationId: string): Promise<{ user_id: string; name: string }[]> {
   return db.query(sql<{ user_id: string; name: string }>`
-    SELECT user_id, name FROM account_user
-    WHERE user_id IN (
-      SELECT target FROM audit WHERE organization_id = ${organizationId} AND action IN ('member.removed', 'member.left')
-      EXCEPT SELECT user_id FROM member WHERE organization_id = ${organizationId}
-    )
+    SELECT user_id, name FROM account_user JOIN (
+      SELECT target, max(audit_id) AS last FROM audit
+      WHERE organization_id = ${organizationId} AND action IN ('member.removed', 'member.left')
+        AND target NOT IN (SELECT user_id FROM member WHERE organization_id = ${organizationId})
+      GROUP BY target ORDER BY last DESC LIMIT ${MAX_FORMER}
+    ) AS former ON target = user_id
     ORDER BY name, user_id`);
 }
 
