@@ -5,8 +5,7 @@ import { budgetPeriodSchema } from './budgetPeriod.ts';
 import { afterId, anyId, capNanoUsd, modelId, nextAfter, organizationId, text, workspaceId } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { keyRecordSchema } from './keyRecord.ts';
-import { LISTED_YEARS } from './listedYears.ts';
-import { ROTATION_FAULTS } from './rotationFaults.ts';
+import { LISTED_YEARS, ROTATION_FAULTS } from './keyTerms.ts';
 
 /** SHA-256 of a key, which travels in the key's stead. */
 const keySha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex');

@@ -3,7 +3,7 @@ import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { afterId, anyId, month, nextAfter, text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
-import { LISTED_YEARS } from './listedYears.ts';
+import { LISTED_YEARS } from './keyTerms.ts';
 
 /** Most entries of one page of a list. */
 export const PAGE_SIZE = 500;

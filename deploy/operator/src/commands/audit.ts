@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { auditLine, keyId, organizationId } from '../cli/fields.ts';
-import { toInstantCell } from '../report/amounts.ts';
+import { toInstantCell } from '../report/cells.ts';
 import { type Columns, tabulate } from '../report/entries.ts';
 
 const toCell = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));

@@ -4,7 +4,7 @@ import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
 import { fileName, option } from '../cli/fields.ts';
-import { toInstantCell } from '../report/amounts.ts';
+import { toInstantCell } from '../report/cells.ts';
 import type { Services } from '../stack/createServices.ts';
 
 const COLUMNS = [

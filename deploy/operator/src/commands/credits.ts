@@ -2,7 +2,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
 import { creditId, flag, note, operand, option, usd, workspaceId } from '../cli/fields.ts';
-import { toInstantCell, toUsdCell } from '../report/amounts.ts';
+import { toInstantCell, toUsdCell } from '../report/cells.ts';
 import { withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
 import { readBalances } from '../stack/workspace.ts';

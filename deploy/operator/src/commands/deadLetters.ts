@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
 import { deadLetterId, fileName, flag, operand, option, textOf } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import { toInstantCell } from '../report/amounts.ts';
+import { toInstantCell } from '../report/cells.ts';
 import { tabulate, toFacts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report, reportOrWatch, WATCH } from '../cli/command.ts';
 import { engineId, fileName, flag } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import { toInstantCell } from '../report/amounts.ts';
+import { toInstantCell } from '../report/cells.ts';
 import { type Columns, tabulate } from '../report/entries.ts';
 
 type Engine = z.output<typeof engineSchema>;

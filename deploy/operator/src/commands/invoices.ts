@@ -2,7 +2,7 @@ import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
 import { documentName, option, organizationId } from '../cli/fields.ts';
-import { toMoneyCell } from '../report/amounts.ts';
+import { toMoneyCell } from '../report/cells.ts';
 import { type Columns, toFacts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { readPages } from '../stack/readPages.ts';

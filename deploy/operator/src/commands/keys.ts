@@ -13,8 +13,7 @@ import {
   usdOfPeriod,
   workspaceId,
 } from '../cli/fields.ts';
-import { toUsdCell } from '../report/amounts.ts';
-import { DAY_MS, toDay } from '../report/days.ts';
+import { DAY_MS, toDay, toUsdCell } from '../report/cells.ts';
 import { tabulate, toFacts, withAmounts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { assertInCatalog } from '../stack/assertInCatalog.ts';

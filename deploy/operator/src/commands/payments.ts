@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
 import { seconds } from '../cli/fields.ts';
-import { toInstantCell, toMoneyCell } from '../report/amounts.ts';
+import { toInstantCell, toMoneyCell } from '../report/cells.ts';
 import { readPages } from '../stack/readPages.ts';
 
 const COLUMNS = [

@@ -1,6 +1,6 @@
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { InternalCallError, isRefusal } from '@turnpike/internal-api/transport/createClient';
-import { toMoneyCell, toUsdCell } from '../report/amounts.ts';
+import { toMoneyCell, toUsdCell } from '../report/cells.ts';
 import type { Services } from '../stack/createServices.ts';
 import { compareWallets, differenceOf, toWalletDocument } from '../stack/walletComparison.ts';
 

@@ -2,7 +2,7 @@ import type { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
 import { cents, note, option, refundId, topUpId, workspaceId, YES } from '../cli/fields.ts';
-import { toMoneyCell, toUsdCell } from '../report/amounts.ts';
+import { toMoneyCell, toUsdCell } from '../report/cells.ts';
 import { type Columns, tabulate, withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
 

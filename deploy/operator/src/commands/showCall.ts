@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { givenId } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import { toUsdCell } from '../report/amounts.ts';
+import { toUsdCell } from '../report/cells.ts';
 import { withAmounts } from '../report/entries.ts';
 import { formatTable } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';

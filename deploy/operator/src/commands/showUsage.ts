@@ -2,7 +2,7 @@ import { USAGE_GROUPS, type UsageGrouping } from '@turnpike/internal-api/usageLe
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { day, keyId, option, workspaceId } from '../cli/fields.ts';
-import { DAY_MS, toDay } from '../report/days.ts';
+import { DAY_MS, toDay } from '../report/cells.ts';
 import { tabulate, withAmounts } from '../report/entries.ts';
 import type { Services } from '../stack/createServices.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
 import { option, topUpId, workspaceId } from '../cli/fields.ts';
-import { toMoneyCell, toUsdCell } from '../report/amounts.ts';
+import { toMoneyCell, toUsdCell } from '../report/cells.ts';
 import { withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
 

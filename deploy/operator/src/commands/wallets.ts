@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { operand, option, seconds, workspaceId } from '../cli/fields.ts';
-import { toUsdCell } from '../report/amounts.ts';
+import { toUsdCell } from '../report/cells.ts';
 import { tabulate, withAmounts } from '../report/entries.ts';
 import { readPages } from '../stack/readPages.ts';
 import { compareWallets, differenceOf, toWalletDocument, USUAL_WAIT_SECONDS } from '../stack/walletComparison.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Command, defineCommand, defineList } from '../cli/command.ts';
 import { displayName, operand, option, organizationId, usd, workspaceId, YES } from '../cli/fields.ts';
-import { toUsdCell } from '../report/amounts.ts';
+import { toUsdCell } from '../report/cells.ts';
 import { toFacts, withAmounts } from '../report/entries.ts';
 import { formatTable, toPrintable } from '../report/formatTable.ts';
 import { readPages } from '../stack/readPages.ts';

@@ -1,5 +1,5 @@
 import { toUsdText } from '@turnpike/money/nanoUsd';
-import { toInstantCell } from './amounts.ts';
+import { toInstantCell } from './cells.ts';
 import type { Column } from './formatTable.ts';
 
 /** A value as a table takes it. A bigint is an amount of nano-dollars. */

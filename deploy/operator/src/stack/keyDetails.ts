@@ -1,7 +1,7 @@
 import { toMaskedKey } from '@turnpike/api-keys/apiKey';
 import type { keyDetailsSchema } from '@turnpike/internal-api/auth';
 import type { z } from 'zod';
-import { toInstantCell, toUsdCell } from '../report/amounts.ts';
+import { toInstantCell, toUsdCell } from '../report/cells.ts';
 import { type Columns, withAmounts } from '../report/entries.ts';
 
 /** A key as people and `--json` are shown it. */

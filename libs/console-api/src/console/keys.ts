@@ -1,5 +1,4 @@
-import { LISTED_YEARS } from '@turnpike/internal-api/listedYears';
-import { ROTATION_FAULTS } from '@turnpike/internal-api/rotationFaults';
+import { LISTED_YEARS, ROTATION_FAULTS } from '@turnpike/internal-api/keyTerms';
 import * as z from 'zod/mini';
 import { displayName } from '../account/accountRoute.ts';
 import { capNanoUsd, limitNanoUsd, nanoUsd } from '../amounts.ts';

@@ -1,4 +1,4 @@
-import { LISTED_YEARS } from '@turnpike/internal-api/listedYears';
+import { LISTED_YEARS } from '@turnpike/internal-api/keyTerms';
 import { BILLING_UNITS, MODALITIES } from '@turnpike/public-api/modality';
 import * as z from 'zod/mini';
 import { nanoUsd } from '../amounts.ts';

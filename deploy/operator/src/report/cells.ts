@@ -10,3 +10,8 @@ export const toMoneyCell = (cents: number | null, currency: string): string =>
 /** An instant for people, to the minute in UTC; a dash where there is none. */
 export const toInstantCell = (instant: string | null): string =>
   instant === null ? '-' : `${instant.slice(0, 16).replace('T', ' ')}Z`;
+
+export const DAY_MS = 86_400_000;
+
+/** The UTC day of an instant, as `2026-01-31`. */
+export const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
