@@ -289,7 +289,7 @@ export interface Counting {
   findCredit(workspaceId: string): Promise<Credit>;
 }
 
-/** Counts each workspace in its shard, and rejects for those that nobody serves. */
+/** Counts each workspace in its shard. Rejects for a workspace whose hash slot no Redis serves. */
 export function countByShard(
   shards: Pick<Shards, 'of'>,
   options: Omit<AbsorberOptions, 'redis' | 'sessionState'>,
@@ -311,8 +311,8 @@ export function countByShard(
   }
 
   /**
-   * Asks all shards at once, so that a closed or slow one keeps no other's calls from being found. An answer counts only if no call was
-   * put back meanwhile, there or, where slots have moved, in another shard.
+   * Asks all shards at once, so that a closed or slow shard delays no other. An answer counts only if its shard still serves the
+   * workspaces, and put no call back meanwhile.
    */
   async function absorbCalls(questions: Question[]): Promise<RecordedCalls> {
     const asked: ReturnType<typeof absorbIn>[] = [];

@@ -30,7 +30,7 @@ export const address = z.string().check(
   ),
   z.toLowerCase(),
 );
-/** A name for people. Characters that nobody sees are no name, and those that turn the text around would show another one. */
+/** A name for people: one line with a visible character, and without controls that change the text's direction. */
 export const displayName = z
   .string()
   .check(

@@ -243,6 +243,14 @@ it('refuses a model that a newer record of the key does not allow, and holds not
   }
 });
 
+/** An allowance of 1,000 bytes, full again after 10 s of its clock. */
+function anAllowance() {
+  const clock = { ms: 0 };
+  const nowMs = () => clock.ms;
+  const sizes = { capacity: 1_000, refillMs: 10_000, least: 0 };
+  return { clock, refusedBodies: createKeyAllowance({ bound: 'refused_bodies', ...sizes, nowMs }) };
+}
+
 describe('a key of whose bodies too much was refused', () => {
   const good = { model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] };
   const note = 'x'.repeat(500);
@@ -253,14 +261,7 @@ describe('a key of whose bodies too much was refused', () => {
     ['for something that its model cannot do', 400, { ...good, note, messages: [WITH_IMAGE] }, {}],
     ['for want of credit', 402, { ...good, note, max_tokens: 5 }, { maxBudgetNanoUsd: 0n }],
   ])('%s has no other read until there is more', async (_case, status, refused, limits) => {
-    const clock = { ms: 0 };
-    const refusedBodies = createKeyAllowance({
-      bound: 'refused_bodies',
-      capacity: 1_000,
-      refillMs: 10_000,
-      least: 0,
-      nowMs: () => clock.ms,
-    });
+    const { clock, refusedBodies } = anAllowance();
     const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
     const url = await serveChat({ findEngines: () => [engine.engine] }, { refusedBodies });
     const post = async (body: object) => {
@@ -293,14 +294,7 @@ describe('a key of whose bodies too much was refused', () => {
 });
 
 it.each(['/count', '/chat'])('%s reads no body of a key of whose bodies too much was refused', async (path) => {
-  const clock = { ms: 0 };
-  const refusedBodies = createKeyAllowance({
-    bound: 'refused_bodies',
-    capacity: 1_000,
-    refillMs: 10_000,
-    least: 0,
-    nowMs: () => clock.ms,
-  });
+  const { clock, refusedBodies } = anAllowance();
   const url = await serveChat({ findEngines: () => [] }, { refusedBodies });
   const post = async (messages: unknown) => {
     const headers = { 'content-type': 'application/json' };

@@ -32,7 +32,7 @@ export const editMessage = editChatAnswers(({ message, toolCalls, finishReason, 
   };
 });
 
-/** A call's input as the object it is, its numbers digit for digit. What is none, as one that was cut, is shown as it came. */
+/** Parses a tool call's input, and keeps its numbers digit for digit. Text that is no object, as of a call cut short, is shown as it came. */
 function toInput(text: string): object {
   try {
     const input: unknown = JSON.parse(text === '' ? '{}' : text, keepDigits as Reviver);
