@@ -44,7 +44,9 @@ export async function buildDashboard(say: (line: string) => void): Promise<strin
     // Another build at the same time may have put the same files there, which a service reads by now.
     if ((await readStamp()) !== stamp) {
       await rm(DIST, { recursive: true, force: true });
-      await rename(outDir, DIST);
+      await rename(outDir, DIST).catch(async (error: unknown) => {
+        if ((await readStamp()) !== stamp) throw error;
+      });
     }
   } finally {
     await rm(outDir, { recursive: true, force: true });
