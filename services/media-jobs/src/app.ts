@@ -1,6 +1,6 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
-import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import { callingKey, createKeyGuard } from '@turnpike/authentication/keyGuard';
 import type { PublicKey } from '@turnpike/config/internalKeys';
 import { jobsConsoleApi } from '@turnpike/console-api/console/jobs';
 import { createConsoleFaultWording, serveConsoleApi } from '@turnpike/console-api/transport/serveConsoleApi';
@@ -12,11 +12,13 @@ import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/s
 import type { Database, Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
 import { wordDatabaseAway } from '@turnpike/postgres/wordDatabaseAway';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { RequestHandler } from 'express';
 import { createToWireError } from './api/mediaError.ts';
+import type { CallFault } from './api/mediaFault.ts';
 import { listBackendWarnings } from './backends/listBackendWarnings.ts';
 import type { StoreWatch } from './jobs/watchStore.ts';
 import type { Money } from './money/openMoney.ts';
@@ -61,13 +63,26 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   const { db, money, telemetry, internalGuard } = dependencies;
   const toWireError = createToWireError(dependencies);
   const keyGuard = createKeyGuard(dependencies);
+  const metrics = createKeyBoundMetrics(telemetry.meter);
   // Looking at jobs, listing and deleting them takes nothing of the key's requests a minute.
   const lookUpGuard = createLookUpGuard({
     ...dependencies,
-    metrics: createKeyBoundMetrics(telemetry.meter),
+    metrics,
     weightOf: ({ path, method, query }) => (isList({ path, method }) ? weighList(query) : 1),
   });
   const routed: LookUpDependencies = { ...dependencies.routed, countLookUp: lookUpGuard.count };
+  /** Counts the bounds that a key runs into. */
+  const counted =
+    (handler: RequestHandler): RequestHandler =>
+    async (req, res, next) => {
+      try {
+        await handler(req, res, next);
+      } catch (error) {
+        const fault = error instanceof ApiError ? (error.fault as CallFault) : undefined;
+        if (fault?.kind === 'key_bound_reached') metrics.keyBoundHit(fault.bound, callingKey(res).keyId);
+        throw error;
+      }
+    };
   const creations: Partial<Record<RouteName, RequestHandler>> = {
     createImages: createImages(routed),
     createVideo: createVideo(routed),
@@ -90,7 +105,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   const toRoutes = (handlers: Partial<Record<RouteName, RequestHandler>>, guard: Route['guard']): Route[] =>
     Object.entries(handlers).map(([name, handler]) => {
       const { method, path } = MEDIA_ROUTES[name as RouteName];
-      return { method: method.toLowerCase() as Route['method'], path, guard, handler };
+      return { method: method.toLowerCase() as Route['method'], path, guard, handler: counted(handler) };
     });
   return {
     public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard.guard)] },

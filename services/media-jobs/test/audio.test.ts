@@ -197,6 +197,19 @@ describe('POST /v1/audio/speech', () => {
     expect(await rendersOf()).toBe(renders);
   });
 
+  it('refuses further calls of a key after many bytes of bodies that were refused, and takes those of another', async () => {
+    const post = () => service.post(SPEECH, speech({ input: 'a'.repeat(1_000_000) }));
+    const answers = await Promise.all(Array.from({ length: 20 }, post));
+    // All of them may have been read before any was refused.
+    answers.push(await post());
+    expect(answers.filter(({ status }) => status === 422).length).toBeGreaterThan(8);
+    const refused = answers.find(({ status }) => status === 429);
+    expect(await refused?.json()).toMatchObject({ error: 'rate_limit_exceeded' });
+    expect(refused?.headers.get('retry-after')).toMatch(/^\d$/);
+    service.useKey(await service.money.fund(CREDIT));
+    expect((await service.post(SPEECH, speech({ response_format: 'wav' }))).status).toBe(200);
+  });
+
   it('becomes a job where that is asked for', async () => {
     const answer = await service.post(SPEECH, speech({ async: true }));
     expect([answer.status, await answer.json()]).toMatchObject([202, { object: 'audio.job', status: 'queued' }]);

@@ -1,9 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
-import { stack } from './stack.ts';
+import { findBound, stack } from './stack.ts';
 
 // Bodies that cost the router more than their sender: small ones that took long to refuse, and large ones that never end.
 
@@ -49,14 +48,6 @@ async function chatOn({ apiKey }: Account): Promise<number[]> {
   for (let round = 0; round < ROUNDS; round += 1)
     statuses.push((await post(apiKey, aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}'))).status);
   return statuses;
-}
-
-/** The keys that ran into a bound. */
-async function findBound(bound: string): Promise<string[]> {
-  const { internal_url: url } = stack.running.stack.regions.us.services['model-router'];
-  const names = [...(await scrapeMetrics(`${url}/metrics`)).keys()];
-  const sample = new RegExp(`^turnpike_key_bounds_total\\{bound="${bound}",key="(key_\\w+)"\\}$`);
-  return names.flatMap((name) => sample.exec(name)?.[1] ?? []);
 }
 
 const HOSTILE: [string, string, string | null][] = [
@@ -166,7 +157,7 @@ it('a key that fills its part of the memory with uploads that never end is told 
     beginUpload(apiKey, 20 * MIB).on('data', (data) => answers.push(data.toString('latin1')));
   for (let upload = 0; upload < 40; upload += 1)
     beginUpload(apiKey, MIB).on('data', (data) => answers.push(data.toString('latin1')));
-  await until('the key to have its part', async () => (await findBound('body_memory')).length === 1);
+  await until('the key to have its part', async () => (await findBound('model-router', 'body_memory')).length === 1);
 
   expect(await chatOn(other)).toEqual(allServed);
   const large = aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}', `,"x":"${'x'.repeat(3 * MIB)}"`);

@@ -3,7 +3,7 @@ import { until } from '@turnpike/test-support/until';
 import { aFlacBomb } from '../../../services/media-jobs/test/support/hostileSound.ts';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { orderMediaBackends } from '../../support/mediaBackends.ts';
-import { stack } from './stack.ts';
+import { findBound, stack } from './stack.ts';
 
 // What one key takes of media: the decoder, the queue of a model, the database, the calls of a replica. Others' calls were refused for as
 // long as it liked.
@@ -112,6 +112,7 @@ describe('media', () => {
     const refused = bodies.filter((_body, nth) => made[nth]?.status === 429);
     expect(refused.length).toBeGreaterThan(0);
     for (const body of refused) expect(body).toMatchObject({ error: 'rate_limit_exceeded' });
+    expect(await findBound('media-jobs', 'queued_jobs')).toHaveLength(1);
     const ids = bodies.flatMap(({ id }) => id ?? []);
     await Promise.all(ids.map((id) => send(hoarder, `/images/jobs/${id}`, { method: 'DELETE' })));
   });
@@ -148,9 +149,10 @@ describe('media', () => {
     listed.delete('503 service_unavailable');
     expect(listed).toEqual(new Set(['200', '429 rate_limit_exceeded']));
     expect([victim.statuses, after.statuses]).toEqual([ALL_SERVED, ALL_SERVED]);
-    const page = (await (await send(lister, '/videos?limit=100')).json()) as {
-      data: { id: string }[];
-    };
+    const page = await until('the lister to be let look again', async () => {
+      const answer = await send(lister, '/videos?limit=100');
+      return answer.ok && ((await answer.json()) as { data: { id: string }[] });
+    });
     await Promise.all(page.data.map(({ id }) => send(lister, `/videos/${id}`, { method: 'DELETE' })));
   });
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll } from '@jest/globals';
 import { aPng } from '@turnpike/test-support/anImage';
+import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { setKnobs } from '../../support/setKnobs.ts';
 import { startTestStack, type TestStack } from '../../support/startTestStack.ts';
@@ -71,3 +72,11 @@ afterAll(async () => {
   await stack?.stop();
   await host?.close();
 });
+
+/** The keys that ran into a bound of a service. */
+export async function findBound(service: 'model-router' | 'media-jobs', bound: string): Promise<string[]> {
+  const { internal_url: url } = stack.running.stack.regions.us.services[service];
+  const names = [...(await scrapeMetrics(`${url}/metrics`)).keys()];
+  const sample = new RegExp(`^turnpike_key_bounds_total\\{bound="${bound}",key="(key_\\w+)"\\}$`);
+  return names.flatMap((name) => sample.exec(name)?.[1] ?? []);
+}

@@ -33,6 +33,7 @@ const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
 };
 /** Bounds that the client keeps to by waiting: 429. */
 const KEY_RATE_MESSAGES: Partial<Record<KeyBoundFault['bound'], (limit: number) => string>> = {
+  refused_bodies: (bytes) => `${bytes / 1_048_576} MiB at once of bodies of this key that are then refused`,
   refused_recordings: (ms) => `${ms / 1_000} s a minute of decoding recordings of this key that are then refused`,
   queued_jobs: (jobs) => `${jobs} queued jobs of one model for this key`,
   cancelled_runs: (ms) => `${ms / 60_000} minutes of engines, in as many minutes, on jobs that this key cancels`,

@@ -10,8 +10,25 @@ export interface MediaDraft<Request extends MediaRequest> {
   readonly digest: Buffer;
   /** The request to this model, by its id. Throws `invalid_request` for what the model cannot do, and names what it can. */
   forModel(model: RequestedModel): Request;
+  /** Counts its body, which was read in vain, where the key's own request is what it was refused for. */
+  refused(error: unknown): void;
   /** Lets go of what was read, files included. To be called once nothing needs the request any more, however the call ends. */
   discard(): Promise<void>;
+}
+
+/** Answers a request, and lets go of what was read of it, however that ends. */
+export async function underDraft<Result>(
+  draft: Pick<MediaDraft<MediaRequest>, 'refused' | 'discard'>,
+  answer: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await answer();
+  } catch (error) {
+    draft.refused(error);
+    throw error;
+  } finally {
+    await draft.discard();
+  }
 }
 
 export function digestOf(operation: MediaOperation, fields: object, ...sha256s: string[]): Buffer {

@@ -3,7 +3,8 @@ import { readBody } from '@turnpike/request-reading/body/readBody';
 import { createImageLoader } from '@turnpike/request-reading/images/createImageLoader';
 import { resolveHost } from '@turnpike/request-reading/images/resolveHost';
 import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
-import type { FormFault } from '../api/mediaFault.ts';
+import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
+import type { CallFault, FormFault } from '../api/mediaFault.ts';
 import type { ImageRequest, MediaRequest, SpeechRequest, TranscriptRequest } from '../terms/mediaRequest.ts';
 import { type Exchange, type FormLimits, isForm, readForm } from './form/readForm.ts';
 import { toFormValue } from './form/toFormValue.ts';
@@ -38,6 +39,35 @@ const UPLOAD_LIMITS: FormLimits = {
 const IMAGE_FETCHES = { inAll: 64, perWorkspace: 16, waitingPerKey: 48 };
 const IMAGE_WAIT_MS = 2_000;
 
+/** Reading as much as a key may send in vain in a second takes some 40 ms of a processor. Files of uploads go to a disk and do not count. */
+const REFUSED_BODIES = { bound: 'refused_bodies', capacity: 8 * MIB, refillMs: 2_000, least: 1_024 } as const;
+
+/** Refusals for what a key sends, of bodies that were whole. */
+const OF_THE_KEY: ReadonlySet<CallFault['kind']> = new Set([
+  'body_not_utf8',
+  'body_not_json',
+  'body_not_an_object',
+  'body_too_deep',
+  'body_too_many_values',
+  'body_too_many_fields',
+  'body_object_too_large',
+  'body_too_many_dear_keys',
+  'body_text_too_large',
+  'body_key_repeated',
+  'body_keys_unreadable',
+  'body_text_unsendable',
+  'form_malformed',
+  'form_too_large',
+  'invalid_request',
+  'model_not_found',
+  'model_not_allowed',
+  'account_on_hold',
+  'billing_not_provisioned',
+  'insufficient_balance',
+  'spend_cap_reached',
+  'rate_limited',
+]);
+
 export interface RequestsOptions {
   /** Private to this process, and emptied now. */
   folder: string;
@@ -50,7 +80,10 @@ export interface RequestsOptions {
   imagePrivateHosts: ReadonlySet<string>;
 }
 
-/** Reads the bodies of media calls. What is thrown is worded by `api`; then nothing is kept of what was read. */
+/**
+ * Reads the bodies of media calls. What is thrown is worded by `api`; then nothing is kept of what was read. A key of which too much
+ * was read in vain gets `key_bound_reached` for a while.
+ */
 export interface Requests {
   readImageRequest(exchange: Exchange, keyId: string): Promise<MediaDraft<ImageRequest>>;
   readVideoRequest(exchange: Exchange, keyId: string): Promise<VideoDraft>;
@@ -77,21 +110,29 @@ export async function openRequests(options: RequestsOptions): Promise<Requests> 
     limits: IMAGE_FETCHES,
   });
 
+  const refusedBodies = createKeyAllowance(REFUSED_BODIES);
+
   /** A draft with what it was read from, which goes with it. */
-  async function within<Request extends MediaRequest, Draft extends Omit<MediaDraft<Request>, 'discard'>>(
+  async function within<Request extends MediaRequest, Draft extends Omit<MediaDraft<Request>, 'refused' | 'discard'>>(
     keyId: string,
     read: (call: CallCapacity, keep: (file: { discard(): Promise<void> }) => void) => Promise<Draft>,
-  ): Promise<Draft & Pick<MediaDraft<Request>, 'discard'>> {
+  ): Promise<Draft & Pick<MediaDraft<Request>, 'refused' | 'discard'>> {
+    refusedBodies.check(keyId);
     const call = openCallCapacity(capacity, keyId);
     const kept: { discard(): Promise<void> }[] = [];
     const discard = async (): Promise<void> => {
       await Promise.all(kept.map((file) => file.discard()));
       call.close();
     };
+    const refused = (error: unknown): void => {
+      const isOfTheKey = error instanceof ApiError && OF_THE_KEY.has((error.fault as CallFault).kind);
+      if (isOfTheKey) refusedBodies.take(keyId, call.memory.bytes);
+    };
     try {
       const draft = await read(call, (file) => kept.push(file));
-      return { ...draft, discard };
+      return { ...draft, refused, discard };
     } catch (error) {
+      refused(error);
       await discard();
       throw error;
     }

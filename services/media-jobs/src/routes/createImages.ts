@@ -5,6 +5,7 @@ import type { RequestHandler } from 'express';
 import { sendImages } from '../answer/images/sendImages.ts';
 import type { BackendFault, JobFault } from '../api/mediaFault.ts';
 import type { Queue } from '../jobs/table/findJobs.ts';
+import { underDraft } from '../request/mediaDraft.ts';
 import { type Exchange, resolve } from './gates.ts';
 import { type LookUpDependencies, readOutputs, whereJobsAre } from './lookUp.ts';
 import { obtainJob, sendJob } from './obtainJob.ts';
@@ -23,7 +24,7 @@ export function createImages(dependencies: LookUpDependencies): RequestHandler {
   return async (req, res) => {
     const { keyId, workspace } = callingKey(res);
     const draft = await dependencies.requests.readImageRequest({ req, res }, keyId);
-    try {
+    await underDraft(draft, async () => {
       const asked = resolve(draft, dependencies, res);
       const { isAsync, responseFormat, model } = asked.request;
       if (!isAsync) await assertInTime(dependencies, { model, keyId, workspaceId: workspace.workspaceId });
@@ -31,9 +32,7 @@ export function createImages(dependencies: LookUpDependencies): RequestHandler {
       const job = await obtainJob(dependencies, { req, res }, { ...asked, digest: draft.digest, isHidden });
       if (isAsync) sendJob(dependencies, { req, res }, job);
       else await answer(dependencies, { res }, { jobId: job.id, keyId });
-    } finally {
-      await draft.discard();
-    }
+    });
   };
 }
 

@@ -9,6 +9,7 @@ import type { Delivery } from '../answer/writeToClient.ts';
 import type { Claim } from '../jobs/table/creations.ts';
 import type { AdmittedMedia } from '../money/admitMedia.ts';
 import type { MediaEnding } from '../money/toMediaEvent.ts';
+import { underDraft } from '../request/mediaDraft.ts';
 import { BackendFault } from '../terms/backend.ts';
 import type { ShownJob } from '../terms/job.ts';
 import { SPEECH_TYPES, type SpeechFormat, type SpeechRequest } from '../terms/mediaRequest.ts';
@@ -21,7 +22,7 @@ import { reasonOf, toCallError } from './toCallError.ts';
 export function createSpeech(dependencies: CallDependencies): RequestHandler {
   return async (req, res) => {
     const draft = await dependencies.requests.readSpeechRequest({ req, res }, callingKey(res).keyId);
-    try {
+    await underDraft(draft, async () => {
       const asked = resolve(draft, dependencies, res);
       const { digest } = draft;
       if (asked.request.isAsync) {
@@ -36,9 +37,7 @@ export function createSpeech(dependencies: CallDependencies): RequestHandler {
       if ('job' in obtained) return await sendAgain(dependencies, res, asked.request, obtained.job);
       const { claim } = obtained;
       await underClaim(dependencies, claim, () => speak(dependencies, { req, res }, { ...asked, digest, claim }));
-    } finally {
-      await draft.discard();
-    }
+    });
   };
 }
 

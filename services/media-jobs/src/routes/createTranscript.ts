@@ -21,7 +21,7 @@ import { MediaFault } from '../media/mediaFault.ts';
 import type { Recording } from '../media/prepareRecording.ts';
 import type { AdmittedMedia } from '../money/admitMedia.ts';
 import { chargeOf, leastCharge, payableUnits } from '../money/mediaCall.ts';
-import type { MediaDraft } from '../request/mediaDraft.ts';
+import { type MediaDraft, underDraft } from '../request/mediaDraft.ts';
 import { BackendFault } from '../terms/backend.ts';
 import type { ShownJob } from '../terms/job.ts';
 import type { TranscriptRequest } from '../terms/mediaRequest.ts';
@@ -47,11 +47,7 @@ export function createTranscript(
     const key = callingKey(res);
     await assertMayUpload(dependencies, { res, key, operation });
     const draft = await dependencies.requests.readTranscriptRequest(operation, { req, res }, key.keyId);
-    try {
-      await answer(dependencies, { req, res }, draft);
-    } finally {
-      await draft.discard();
-    }
+    await underDraft(draft, () => answer(dependencies, { req, res }, draft));
   };
 }
 

@@ -2,6 +2,7 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler } from 'express';
 import { toPollHeaders, toVideoBody } from '../answer/jobs/jobBodies.ts';
+import { underDraft } from '../request/mediaDraft.ts';
 import { resolve } from './gates.ts';
 import type { LookUpDependencies } from './lookUp.ts';
 import { obtainJob } from './obtainJob.ts';
@@ -12,7 +13,7 @@ export function createVideo(dependencies: LookUpDependencies): RequestHandler {
     const { keyId, workspace } = callingKey(res);
     const draft = await dependencies.requests.readVideoRequest({ req, res }, keyId);
     const leaving = abortOnClose(res);
-    try {
+    await underDraft(draft, async () => {
       const asked = resolve(draft, dependencies, res);
       const caller = { keyId, workspaceId: workspace.workspaceId };
       const job = await obtainJob(
@@ -28,9 +29,6 @@ export function createVideo(dependencies: LookUpDependencies): RequestHandler {
       );
       res.setHeaders(new Map(Object.entries(toPollHeaders(job))));
       res.status(200).json(toVideoBody(job));
-    } finally {
-      leaving.forget();
-      await draft.discard();
-    }
+    }).finally(leaving.forget);
   };
 }

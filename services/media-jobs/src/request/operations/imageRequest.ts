@@ -10,7 +10,7 @@ const FORMATS = ['png', 'jpeg', 'webp'] as const;
 const readFields = createFieldReader(imageRequestSchema);
 
 /** Checks the fields of a body. Throws `invalid_request`. */
-export function draftImageRequest(value: unknown): Omit<MediaDraft<ImageRequest>, 'discard'> {
+export function draftImageRequest(value: unknown): Omit<MediaDraft<ImageRequest>, 'refused' | 'discard'> {
   const fields = readFields(value);
   const isAsync = fields.async ?? false;
   const isStream = fields.stream ?? false;

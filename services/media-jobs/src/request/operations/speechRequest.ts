@@ -11,7 +11,7 @@ const FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const;
 const readFields = createFieldReader(speechRequestSchema);
 
 /** Checks the fields of a body. Throws `invalid_request`. */
-export function draftSpeechRequest(value: unknown): Omit<MediaDraft<SpeechRequest>, 'discard'> {
+export function draftSpeechRequest(value: unknown): Omit<MediaDraft<SpeechRequest>, 'refused' | 'discard'> {
   const fields = readFields(value);
   const { input, instructions } = fields;
   const isAsync = fields.async ?? false;

@@ -34,7 +34,7 @@ function readFields(operation: Operation, value: unknown): ReturnType<typeof rea
 export function draftTranscriptRequest(
   operation: Operation,
   { texts, files }: Form,
-): Omit<MediaDraft<TranscriptRequest>, 'discard'> {
+): Omit<MediaDraft<TranscriptRequest>, 'refused' | 'discard'> {
   const value = toFormValue({ texts }, KINDS);
   if (value.file !== undefined) throw invalidRequest('file', 'file must be a file');
   const file = files.get('file');

@@ -32,7 +32,7 @@ type ImageMemory = Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>;
 export async function draftVideoRequest(
   value: unknown,
   { file, images, room }: { file: Upload | undefined; images: ImageLoader; room: ImageMemory },
-): Promise<Omit<VideoDraft, 'discard'>> {
+): Promise<Omit<VideoDraft, 'refused' | 'discard'>> {
   const { input_reference: given, ...fields } = readFields(value);
   if (file && given !== undefined) throw invalidRequest(PARAM, `${PARAM} is given more than once`);
   const address = typeof given === 'string' ? given : given?.image_url;
