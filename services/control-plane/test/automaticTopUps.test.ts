@@ -57,7 +57,7 @@ interface Payer {
 /** Payers are made together, because each waits for mails and jobs. */
 const ready: Record<string, Payer[]> = {};
 const AT_ONCE = 4;
-const NEEDED = { pays: 17, isDeclinedLater: 2, asksAlways: 2 } as const;
+const NEEDED = { pays: 18, isDeclinedLater: 2, asksAlways: 2 } as const;
 
 /** An owner of a workspace whose card was saved by a first payment of €10. */
 function aPayer(card: keyof typeof NEEDED = 'pays'): Payer {
@@ -489,4 +489,20 @@ it('switches on for the confirmed terms and a card of the organization alone', a
     expect([change, answer.status, answer.body.error]).toEqual([change, status, error]);
   }
   expect(await readRule(payer)).toMatchObject({ state: 'off', confirmed: null });
+});
+
+// The last test, because the clock of the processor goes forward alone.
+it('counts a charge in the month in which the card is charged', async () => {
+  const payer = aPayer();
+  const now = new Date();
+  const monthEnd = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1));
+  await report(payer, CREDIT);
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503', match: { of: 'POST /v1/invoices' } }] as never);
+  await switchOn(payer, { month: 2_500, day: 2_500, threshold: 100_000_000_000n });
+  const { top_up_id: id } = await untilAutomatic(payer, 'created');
+  await payments.order('POST', 'advance', { ms: monthEnd.getTime() - now.getTime() + 3_600_000 });
+  await payments.order('DELETE', 'faults');
+  await until('the charge', async () => (await settle(id)) === 'invoiced');
+  expect(await account.balanceWatch.look(payer.workspaceId, new Date(monthEnd.getTime() + 7_200_000))).toBeUndefined();
+  expect(await listAutomatic(payer)).toHaveLength(1);
 });

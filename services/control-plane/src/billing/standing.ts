@@ -44,7 +44,7 @@ export interface Standing {
   /** The balance with the payments that are on their way. */
   balanceNanoUsd: bigint;
   openTopUpId: string | null;
-  /** Automatic top-ups of the UTC day and month that are not declined, without tax. */
+  /** Automatic top-ups that were charged in the UTC day and month or are under way, without tax. */
   dayCents: bigint;
   monthCents: bigint;
   accountLimitCents: bigint;
@@ -85,9 +85,9 @@ export async function findStanding(db: Pick<Db, '$queryRaw'> | Tx, workspaceId: 
       (SELECT coalesce(sum(net_cents), 0) FROM top_up
         WHERE top_up.workspace_id = own.workspace_id AND state = 'processing')::TEXT AS "processingCents",
       (SELECT coalesce(sum(net_cents), 0) FROM top_up WHERE top_up.workspace_id = own.workspace_id AND kind = 'automatic'
-        AND state NOT IN ('declined', 'expired') AND created_at >= ${day})::TEXT AS "dayCents",
+        AND state NOT IN ('declined', 'expired') AND coalesce(charged_at, ${now}) >= ${day})::TEXT AS "dayCents",
       (SELECT coalesce(sum(net_cents), 0) FROM top_up WHERE top_up.workspace_id = own.workspace_id AND kind = 'automatic'
-        AND state NOT IN ('declined', 'expired') AND created_at >= ${month})::TEXT AS "monthCents",
+        AND state NOT IN ('declined', 'expired') AND coalesce(charged_at, ${now}) >= ${month})::TEXT AS "monthCents",
       (SELECT automatic_month_limit_cents FROM billing_account
         WHERE billing_account.organization_id = own.organization_id) AS "accountLimitCents",
       (SELECT count(*) FROM top_up WHERE ${isCountedDecline(now)})::INTEGER AS declines,
