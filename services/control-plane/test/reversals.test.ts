@@ -232,6 +232,21 @@ it('gives the credit back where the processor refuses, and where the bank does n
   expect(await readCredited(payer.workspaceId)).toBe(2_500n * CENT_NANO_USD);
 });
 
+it('gives the credit back by the sweep where the webhook of a failed refund is lost', async () => {
+  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+  const payer = await aPayer();
+  const topUpId = await pay(payer);
+  const refundId = await start(topUpId, 1_000);
+  await untilState(refundId, 'refunded');
+  const { refunds } = await readReversals(topUpId);
+  await payments.order('POST', `refunds/${refunds[0]?.id}/fail`);
+  expect(await account.reversalQueue.sweep()).toBe(0);
+  expect((await getRefund(account.db, refundId)).state).toBe('failed');
+  await region.work();
+  expect(region.balanceOf(payer.workspaceId)).toBe(FULL);
+  expect(await readCredited(payer.workspaceId)).toBe(FULL);
+});
+
 it('starts and shows refunds for the operator', async () => {
   const listener = await startOperatorListener(account);
   const internalHeaders = createTokenIssuer({ key: listener.region.keyOf('operator'), user: 'alice' });

@@ -31,6 +31,8 @@ const POLL_CRON = '7 * * * *';
 const COMPARE_CRON = '10 4 * * *';
 /** A dispute is asked for that was opened so long ago, whether or not we know it. */
 const POLL_BACK_S = 3 * 86_400;
+/** The bank of the customer may send the money of a refund back for so long. */
+const REFUND_FAILS_DAYS = 30;
 const SWEEP_PAGE = 100;
 
 interface RefundJob {
@@ -100,12 +102,18 @@ export class ReversalQueue {
     await this.#options.boss.send(EVENT, job, { db: fromPrisma(tx) });
   }
 
-  /** Goes on with every refund, works off every webhook and polls, whatever has become of the jobs. Returns how many failed. */
+  /**
+   * Goes on with every refund, looks at those of the last month, works off every webhook and polls, whatever has become of the jobs.
+   * Returns how many failed.
+   */
   async sweep(): Promise<number> {
     const { db, payments } = this.#options;
     if (!payments) return 0;
     let failed = await this.#each('a refund cannot go on', toOpenRefunds, ({ id }) =>
       continueRefund({ db, payments }, id),
+    );
+    failed += await this.#each('a refund cannot be looked at', toRefunded, ({ objectId }) =>
+      settlePspRefund({ db, payments }, objectId),
     );
     failed += await this.#each('a webhook cannot be worked off', toOpenEvents, ({ id, objectId }) =>
       this.#workOff(payments, { object_id: objectId, event_id: id }),
@@ -168,6 +176,10 @@ interface Listed {
 const toOpenRefunds = (after: string) => sql<Listed>`
   SELECT refund_id AS id, refund_id AS "objectId" FROM refund
   WHERE state = 'taken' AND refund_id > ${after} ORDER BY refund_id LIMIT ${SWEEP_PAGE}`;
+const toRefunded = (after: string) => sql<Listed>`
+  SELECT refund_id AS id, psp_refund_id AS "objectId" FROM refund
+  WHERE state = 'refunded' AND ended_at > now() - make_interval(days => ${REFUND_FAILS_DAYS}::INTEGER) AND refund_id > ${after}
+  ORDER BY refund_id LIMIT ${SWEEP_PAGE}`;
 const toOpenEvents = (after: string) => sql<Listed>`
   SELECT event_id AS id, object_id AS "objectId" FROM psp_event
   WHERE done_at IS NULL AND object_id IS NOT NULL AND event_id > ${after} ORDER BY event_id LIMIT ${SWEEP_PAGE}`;
