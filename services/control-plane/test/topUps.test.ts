@@ -412,6 +412,27 @@ it('makes no page while the details change, and reads a known verdict again with
   expect([refused.status, refused.body.error]).toEqual([409, 'details_are_changing']);
 });
 
+it('ends the pages that are open where the address changes, and gives out none that was made for the old one', async () => {
+  const payer = await aPayer('eu');
+  await enter(payer);
+  const { id, url } = await start(payer);
+  await payments.order('POST', 'faults/api', [
+    { fault: 'slow', delayMs: 2_000, match: { of: 'POST /v1/checkout/sessions' } },
+  ] as never);
+  const late = payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
+  await until('a second top-up', async () => {
+    const { body } = await payer.browser.get(`${payer.path}/top-ups`);
+    return body.top_ups.length === 2;
+  });
+  expect((await enter(payer, { country: 'FR', postal_code: '75001', city: 'Paris' })).status).toBe(200);
+  const { status, body } = await late;
+  expect([status, body.error]).toEqual([409, 'details_are_changing']);
+  await untilState(payer, id, 'expired');
+  await payments.pay(url, { country: null });
+  await account.settleQueue.sweep();
+  expect(await readCredits(id)).toEqual([]);
+});
+
 it('removes a VAT id with its field, and lets one change at a time call the processor', async () => {
   const payer = await aPayer('eu');
   await enter(payer, { vat_id: 'DE123456100' });

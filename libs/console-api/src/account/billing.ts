@@ -244,7 +244,7 @@ export const billingRoutes = defineRoutes({
     method: 'PUT',
     path: '/account/organizations/:organization_id/billing-details',
     promise:
-      'Sets name, address and VAT id for the next invoices. A new VAT id is checked first, for a minute at most. Payments wait for that.',
+      'Sets name, address and VAT id for the next invoices. Open payment pages end. A new VAT id is checked first, for a minute at most. Payments wait for that.',
     params: z.object(inOrganization),
     body: billingDetailsSchema,
     answer: billingDetails,

@@ -8,6 +8,7 @@ import type { Db } from '../database/openDatabase.ts';
 import { getCustomer } from './customers.ts';
 import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
 import { askAbout, changeAlone, hasCode, removeTaxId, type VatState } from './taxIds.ts';
+import { endOpenPages } from './vatIdGate.ts';
 import type { VatIdQueue } from './vatIdQueue.ts';
 
 /** The buyer as invoices name it. */
@@ -56,7 +57,7 @@ const COUNTRY_OF_PREFIX: Record<string, string> = { EL: 'GR' };
 const toPlainVatId = (text: string): string => text.toUpperCase().replaceAll(/[\s.-]/g, '');
 
 /**
- * Changes the address and the VAT id, at the processor and here. A new VAT id waits for its verdict. Throws
+ * Changes the address and the VAT id, at the processor and here. Checkout pages end. A new VAT id waits for its verdict. Throws
  * `billing_not_provisioned`, `details_are_changing`, `address_not_recognized`, `vat_id_invalid`, `vat_id_of_another_country` or
  * `payments_away`; after the last one the processor may have the new address already.
  */
@@ -75,6 +76,7 @@ export async function changeBillingDetails(
   await changeAlone(db, organizationId, async () => {
     const before = await findRow(db, organizationId);
     const isNew = vatId !== (before?.vatId ?? null);
+    await endOpenPages(db, stripe, organizationId);
     await changeCustomer(stripe, customer, { details, address: origin.address });
     const asked = isNew && vatId !== null ? await askAbout(stripe, customer, vatId) : undefined;
     if (isNew && before?.taxId) await removeTaxId(stripe, customer, before.taxId);

@@ -91,8 +91,15 @@ export async function askAgain(
   });
 }
 
-/** Ends the Checkout pages of an organization. A page that is over by now stays what it is. */
-async function endOpenPages(db: Db, stripe: Stripe, organizationId: string): Promise<void> {
+/**
+ * Ends the Checkout pages of an organization, because their tax may become another one. A page that is over by now stays what it is. A
+ * page whose id is not stored yet is not given out.
+ */
+export async function endOpenPages(db: Db, stripe: Stripe, organizationId: string): Promise<void> {
+  await db.execute(sql`
+    UPDATE top_up SET state = 'expired' FROM workspace
+    WHERE workspace.workspace_id = top_up.workspace_id AND organization_id = ${organizationId} AND kind = 'checkout'
+      AND state IN ('created', 'open') AND session_id IS NULL`);
   const pages = await db.query(sql<{ sessionId: string }>`
     SELECT session_id AS "sessionId" FROM top_up JOIN workspace USING (workspace_id)
     WHERE organization_id = ${organizationId} AND state = 'open' AND session_id IS NOT NULL`);
