@@ -387,6 +387,21 @@ it('refuses a VAT id that is none or of another country, and changes nothing', a
   expect(await preview(payer)).toMatchObject({ tax_cents: 475 });
 });
 
+it('taxes a buyer in Monaco as one in France, and takes a French VAT id from a business there', async () => {
+  const payer = await aPayer('eu');
+  const monaco = { country: 'MC', postal_code: '98000', city: 'Monaco' };
+  await enter(payer, monaco);
+  const { id, url } = await start(payer);
+  await payments.pay(url, { country: null });
+  await untilState(payer, id, 'invoiced');
+  expect((await readTransfers(id)).map(({ transfer }) => transfer)).toContain(
+    'eur_cent psp_clearing vat_payable:FR 500',
+  );
+  expect((await enter(payer, { ...monaco, vat_id: 'FR12345678100' })).status).toBe(200);
+  await untilVatState(payer, 'verified');
+  expect(await preview(payer)).toMatchObject({ tax_cents: 0, is_reverse_charge: true });
+});
+
 it('makes the page of a top-up that the sweep looks at meanwhile', async () => {
   const payer = await aPayer('eu');
   await payments.order('POST', 'faults/api', [{ fault: 'slow', match: { of: 'POST /v1/checkout/sessions' } }] as never);

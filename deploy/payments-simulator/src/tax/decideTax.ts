@@ -7,7 +7,7 @@ export type TaxReason = 'standard_rated' | 'reverse_charge' | 'not_collecting' |
 export interface TaxDecision {
   basisPoints: number;
   reason: TaxReason;
-  /** ISO code of the customer's country. */
+  /** ISO code of the country that taxes the customer. */
   country: string;
   /** State of the United States, else null. */
   state: string | null;
@@ -25,7 +25,8 @@ export interface TaxInput {
 /** Decides the tax of a sale by the customer's country. Returns undefined if the address does not say enough. */
 export function decideTax(input: TaxInput): TaxDecision | undefined {
   const { settings, registrations, address, taxExempt, taxIds } = input;
-  const country = address?.country ?? null;
+  // Monaco is part of France for VAT.
+  const country = address?.country === 'MC' ? 'FR' : (address?.country ?? null);
   if (country === null) return undefined;
   const isUnitedStates = country === 'US';
   if (isUnitedStates && !address?.postal_code && !address?.state) return undefined;

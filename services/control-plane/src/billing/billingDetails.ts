@@ -50,8 +50,8 @@ export async function readBillingDetails(db: Db, organizationId: string) {
   };
 }
 
-/** The countries whose VAT ids begin with other letters than their ISO code. */
-const COUNTRY_OF_PREFIX: Record<string, string> = { EL: 'GR' };
+/** The countries of VAT ids whose letters are not those of one ISO code. Monaco is part of France for VAT. */
+const COUNTRIES_OF_PREFIX: Record<string, string[]> = { EL: ['GR'], FR: ['FR', 'MC'] };
 
 /** Writes a VAT id without blanks, dots and dashes. */
 const toPlainVatId = (text: string): string => text.toUpperCase().replaceAll(/[\s.-]/g, '');
@@ -69,7 +69,7 @@ export async function changeBillingDetails(
   if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
   const vatId = details.vat_id === null ? null : toPlainVatId(details.vat_id);
   const prefix = vatId?.slice(0, 2) ?? '';
-  if (vatId !== null && (COUNTRY_OF_PREFIX[prefix] ?? prefix) !== details.country)
+  if (vatId !== null && !(COUNTRIES_OF_PREFIX[prefix] ?? [prefix]).includes(details.country))
     throw new ApiError({ kind: 'vat_id_of_another_country' });
   const { stripe } = payments;
   const customer = await getCustomer({ db, stripe }, organizationId).catch(throwPaymentsAway);

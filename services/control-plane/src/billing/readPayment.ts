@@ -38,7 +38,7 @@ export function readPayment(
   const charge = toObject(intent?.latest_charge ?? null);
   if (!intent || !charge) throw new PaymentDiffers(`session ${session.id} is paid without a charge`);
   const taxCents = BigInt(session.total_details?.amount_tax ?? 0);
-  const country = session.customer_details?.address?.country ?? null;
+  const country = toTaxCountry(session.customer_details?.address);
   const isEqual =
     session.currency === currency &&
     charge.currency === currency &&
@@ -79,7 +79,7 @@ export async function readInvoicePayment(
   const charge = toObject(intent.latest_charge);
   if (!charge) throw new PaymentDiffers(`invoice ${invoice.id} is paid without a charge`);
   const taxCents = BigInt(invoice.total) - netCents;
-  const country = invoice.customer_address?.country ?? null;
+  const country = toTaxCountry(invoice.customer_address);
   const isEqual =
     invoice.currency === currency &&
     charge.currency === currency &&
@@ -101,6 +101,10 @@ export async function readInvoicePayment(
     invoice: { invoiceId: invoice.id, number: invoice.number },
   };
 }
+
+/** Monaco is part of France for VAT. */
+const toTaxCountry = (address: Stripe.Address | null | undefined): string | null =>
+  address?.country === 'MC' ? 'FR' : (address?.country ?? null);
 
 const toObject = <T extends object>(value: string | T | null): T | undefined =>
   value === null || typeof value === 'string' ? undefined : value;
