@@ -247,6 +247,16 @@ it('gives the credit back by the sweep where the webhook of a failed refund is l
   expect(await readCredited(payer.workspaceId)).toBe(FULL);
 });
 
+it('copies a credit note whose webhook is lost by a sweep that comes days later', async () => {
+  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+  const topUpId = await pay(await aPayer());
+  await untilState(await start(topUpId), 'refunded');
+  await account.documentQueue.sweep(new Date(Date.now() + 5 * 86_400_000));
+  const { notes } = await readReversals(topUpId);
+  const copies = await account.db.query(sql`SELECT 1 AS one FROM document WHERE document_id = ${notes[0]?.id ?? ''}`);
+  expect(copies).toHaveLength(1);
+});
+
 it('starts and shows refunds for the operator', async () => {
   const listener = await startOperatorListener(account);
   const internalHeaders = createTokenIssuer({ key: listener.region.keyOf('operator'), user: 'alice' });

@@ -72,7 +72,7 @@ export class DocumentQueue {
     await this.#options.boss.send(COPY, job);
   }
 
-  /** Copies each document of the last days, and each invoice of a top-up, that is not there yet. Returns how many failed. */
+  /** Copies each document of the last days, and each of a top-up or a refund, that is not there yet. Returns how many failed. */
   async sweep(now = new Date()): Promise<number> {
     const { db, payments, documents, log } = this.#options;
     if (!payments || !documents) return 0;
@@ -87,10 +87,12 @@ export class DocumentQueue {
     for await (const { id, status } of stripe.invoices.list({ created, limit: 100 }))
       if (status === 'paid' || status === 'void') await copy('invoice', id);
     for await (const { id } of stripe.creditNotes.list({ created, limit: 100 })) await copy('credit_note', id);
-    const left = await db.query(sql<{ id: string }>`
-      SELECT invoice_id AS id FROM top_up WHERE state = 'invoiced'
-        AND NOT EXISTS (SELECT 1 FROM document WHERE document_id = invoice_id)`);
-    for (const { id } of left) await copy('invoice', id);
+    const left = await db.query(sql<{ kind: DocumentKind; id: string }>`
+      SELECT 'invoice' AS kind, invoice_id AS id FROM top_up WHERE state = 'invoiced'
+        AND NOT EXISTS (SELECT 1 FROM document WHERE document_id = invoice_id)
+      UNION ALL SELECT 'credit_note', credit_note_id FROM refund WHERE credit_note_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM document WHERE document_id = credit_note_id)`);
+    for (const { kind, id } of left) await copy(kind, id);
     return failed;
   }
 }
