@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { INTERNAL_SERVICES } from '@turnpike/config/services';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
@@ -277,10 +278,22 @@ it('compares no payments without a payment processor', async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining('no account at a payment processor')]);
 });
 
-it("holds wallets against the region's balances, and counts credit that was given in the region alone", async () => {
+/** A region whose ledger has the credits of a database. Its auth knows the workspace. */
+async function startLedgerOfRegion() {
   const ledger = await openTestLedger();
   const { spent_nano_usd: spent } = await read('wallet', 'show', workspaceId);
+  const ofAuth = {
+    ...{ workspace_id: workspaceId, organization_id: organizationId, name: 'Acme US', region: 'us', version: 1 },
+    ...{ billing_status: 'active', monthly_cap_nano_usd: null },
+  };
   const server = createServer(async (req, res) => {
+    res.setHeader('content-type', 'application/json');
+    if (req.method === 'POST') {
+      const { credit_id: creditId, amount_nano_usd: amount, note } = JSON.parse(await text(req));
+      const applied = await addCredit(ledger.db, { creditId, workspaceId, amountNanoUsd: BigInt(amount), note });
+      res.end(JSON.stringify({ applied }));
+      return;
+    }
     const credits = await ledger.db.credit.findMany({ where: { workspaceId }, orderBy: { seq: 'asc' } });
     const credited = credits.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
     const sums = { credited_nano_usd: String(credited), spent_nano_usd: spent, month_spent_nano_usd: '0' };
@@ -291,20 +304,34 @@ it("holds wallets against the region's balances, and counts credit that was give
     const body = req.url?.includes('/balances')
       ? { ...sums, keys: {}, requests: 0 }
       : { credits: listed, next_after: null };
-    res.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+    res.end(JSON.stringify(req.url?.endsWith(workspaceId) ? ofAuth : body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const file = join(folder, 'wallets.json');
   const stack = JSON.parse(await readFile(stackFile, 'utf8'));
-  stack.regions.us.services['usage-ledger'].internal_url = `http://127.0.0.1:${port}`;
+  for (const name of ['auth', 'usage-ledger'])
+    stack.regions.us.services[name].internal_url = `http://127.0.0.1:${port}`;
   await writeFile(file, JSON.stringify(stack));
-  const compare = (...args: string[]) =>
-    runTurnpikeHere(['wallets', 'compare', '--region', 'us', '--workspace', workspaceId, '--wait', '0', ...args], {
-      stackFile: file,
-    });
-  const credit = (creditId: string, amountNanoUsd: bigint) =>
-    addCredit(ledger.db, { creditId, workspaceId, amountNanoUsd, note: '' });
+  const inRegion = (...args: string[]) => runTurnpikeHere([...args, '--region', 'us'], { stackFile: file });
+  const awayFile = join(folder, 'away.json');
+  stack.services['control-plane'].internal_url = 'http://127.0.0.1:1';
+  await writeFile(awayFile, JSON.stringify(stack));
+  return {
+    inRegion,
+    whileAccountIsAway: (...args: string[]) => runTurnpikeHere([...args, '--region', 'us'], { stackFile: awayFile }),
+    compare: (...args: string[]) => inRegion('wallets', 'compare', '--workspace', workspaceId, '--wait', '0', ...args),
+    credit: (creditId: string, amountNanoUsd: bigint) =>
+      addCredit(ledger.db, { creditId, workspaceId, amountNanoUsd, note: '' }),
+    async stop() {
+      await new Promise((resolve) => server.close(resolve));
+      await ledger.close();
+    },
+  };
+}
+
+it("holds wallets against the region's balances, and counts credit that was given in the region alone", async () => {
+  const { compare, credit, stop } = await startLedgerOfRegion();
 
   const without = await compare();
   expect([without.code, without.stdout]).toEqual([1, expect.stringContaining('NOT all wallets agree')]);
@@ -316,8 +343,46 @@ it("holds wallets against the region's balances, and counts credit that was give
     0,
     { agree: true, workspaces: [{ workspace_id: workspaceId, given_here_usd: '1' }] },
   ]);
-  await new Promise((resolve) => server.close(resolve));
-  await ledger.close();
+  await stop();
+});
+
+it('books credit that the operator gives or takes in a region in the wallet too, once for each id', async () => {
+  const { inRegion, whileAccountIsAway, compare, credit, stop } = await startLedgerOfRegion();
+  await credit(`welcome_${workspaceId}`, 5_000_000_000n);
+  const { balance_nano_usd: before } = await read('wallet', 'show', workspaceId);
+  const feed = () =>
+    account.db.$queryRaw`SELECT body FROM feed WHERE body->>'credit_id' IN ('gift_2', 'slip_2') ORDER BY seq`;
+  const give = () => inRegion('credit', 'add', workspaceId, '25', '--id', 'gift_2', '--note', 'Invoice 7', '--json');
+  const early = await whileAccountIsAway('credit', 'add', workspaceId, '25', '--id', 'gift_2');
+  expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('Repeat it under the same id')]);
+  for (let time = 0; time < 2; time += 1) expect(JSON.parse((await give()).stdout)).toMatchObject({ applied: false });
+  expect((await inRegion('credit', 'take', workspaceId, '2', '--id', 'slip_2')).code).toBe(0);
+  const { balance_nano_usd: after, transfers } = await read('wallet', 'show', workspaceId);
+  expect(BigInt(after) - BigInt(before)).toBe(23_000_000_000n);
+  expect(transfers.map(({ code }: { code: string }) => code)).toEqual(
+    expect.arrayContaining(['adjusted', 'adjusted_back']),
+  );
+  const told = { kind: 'credit', workspace_id: workspaceId };
+  expect(await feed()).toEqual([
+    { body: { ...told, credit_id: 'gift_2', nano_usd: '25000000000', note: 'Invoice 7' } },
+    { body: { ...told, credit_id: 'slip_2', nano_usd: '-2000000000', note: '' } },
+  ]);
+  expect(JSON.parse((await compare('--json')).stdout)).toMatchObject({
+    ...{ agree: true, workspaces: [{ given_here_usd: '0' }] },
+  });
+  const { lines } = await read('audit', 'list', organizationId);
+  expect(lines[0]).toMatchObject({
+    action: 'credit.adjusted',
+    after: { credit_id: 'slip_2', nano_usd: '-2000000000' },
+  });
+
+  // A credit that a restored account layer lacks is entered again under its own id.
+  await credit('topup_lost', 1_000_000_000n);
+  expect(JSON.parse((await compare('--json')).stdout)).toMatchObject({ workspaces: [{ given_here_usd: '1' }] });
+  const credited = await inRegion('credit', 'add', workspaceId, '1', '--id', 'topup_lost');
+  expect([credited.code, credited.stderr]).toEqual([0, '']);
+  expect(JSON.parse((await compare('--json')).stdout)).toMatchObject({ workspaces: [{ given_here_usd: '0' }] });
+  await stop();
 });
 
 it('lists disputes', async () => {

@@ -1,7 +1,7 @@
 import { regionSchema } from '@turnpike/config/region';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
-import { afterId, anyId, month, nextAfter, text } from './fields.ts';
+import { afterId, anyId, month, movedNanoUsd, nextAfter, plainId, text } from './fields.ts';
 import { defineApi } from './internalApi.ts';
 import { LISTED_YEARS } from './keyTerms.ts';
 
@@ -331,6 +331,19 @@ export const controlPlaneApi = defineApi('control-plane', {
     params: z.object({ workspace_id: anyId, after: afterId }),
     answer: z.object({ transfers: z.array(transferSchema), next_after: nextAfter }),
     faults: NO_WORKSPACE,
+  },
+  adjustCredit: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/workspaces/:workspace_id/wallet/adjustments',
+    promise: 'books credit that the operator gave in the region, or below zero took there, once for each credit id',
+    params: z.object({ workspace_id: anyId }),
+    body: z.strictObject({ credit_id: plainId, amount_nano_usd: movedNanoUsd, note: text.max(500) }),
+    answer: z.object({ applied: z.boolean() }),
+    faults: {
+      ...NO_WORKSPACE,
+      credit_conflict: { status: 409, message: 'The wallet has another amount under this credit id.' },
+    },
   },
   listTopUps: {
     callers: ['operator'],

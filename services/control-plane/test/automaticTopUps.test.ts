@@ -8,6 +8,7 @@ import { setAccountLimit } from '../src/billing/accountLimit.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { putDayTotals } from '../src/day-totals/dayTotals.ts';
 import { endHold, openHold } from '../src/holds/holds.ts';
+import { adjustCredit } from '../src/organizations/adjustCredit.ts';
 import { importRates, monthOf } from '../src/rates/rates.ts';
 import { crashingDb } from './crashAt.ts';
 import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
@@ -57,7 +58,7 @@ interface Payer {
 /** Payers are made together, because each waits for mails and jobs. */
 const ready: Record<string, Payer[]> = {};
 const AT_ONCE = 4;
-const NEEDED = { pays: 18, isDeclinedLater: 2, asksAlways: 2 } as const;
+const NEEDED = { pays: 19, isDeclinedLater: 2, asksAlways: 2 } as const;
 
 /** An owner of a workspace whose card was saved by a first payment of €10. */
 function aPayer(card: keyof typeof NEEDED = 'pays'): Payer {
@@ -207,6 +208,19 @@ it('charges nothing while the billing details change, and charges as soon as the
     SELECT at >= changing_until - interval '1 millisecond' AS waited FROM audit JOIN billing_account USING (organization_id)
     WHERE action = 'top_up.started' AND target = ${id}`);
   expect(row).toEqual({ waited: true });
+});
+
+it('counts the credit that the operator gives and takes', async () => {
+  const { workspaceId, ...payer } = aPayer();
+  const adjust = (creditId: string, amountNanoUsd: bigint) =>
+    adjustCredit(account.db, { workspaceId, creditId, amountNanoUsd, note: '', by: 'operator:alice' }, BY);
+  const given = await Promise.all([1, 2, 3].map(() => adjust('gift', 100_000_000_000n)));
+  expect(given.filter(Boolean)).toHaveLength(1);
+  await expect(adjust('gift', 1n)).rejects.toMatchObject({ fault: { kind: 'credit_conflict' } });
+  await switchOn({ workspaceId, ...payer }, { threshold: 100_000_000_000n });
+  expect(await account.balanceWatch.look(workspaceId)).toBeUndefined();
+  await adjust('slip', -11_000_000_000n);
+  expect(await account.balanceWatch.look(workspaceId)).toMatch(/^topup_/);
 });
 
 it('starts one automatic top-up, however many looks and reports come at once', async () => {

@@ -1,9 +1,13 @@
+import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
+import { InternalCallError, isRefusal } from '@turnpike/internal-api/transport/createClient';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { type Command, type Context, defineCommand, type Report } from '../cli/command.ts';
 import { creditId, flag, note, operand, option, usd, workspaceId } from '../cli/fields.ts';
+import { RefusedError } from '../cli/operatorError.ts';
 import { toInstantCell, toUsdCell } from '../report/cells.ts';
 import { withAmounts } from '../report/entries.ts';
+import type { Services } from '../stack/createServices.ts';
 import { readPages } from '../stack/readPages.ts';
 import { readBalances } from '../stack/workspace.ts';
 
@@ -42,6 +46,10 @@ async function change(
   }
   const body = { credit_id: id, workspace_id: workspace, amount_nano_usd: amountNanoUsd.toString(), note: words };
   const { applied } = await services.ledger.addCredit({ body });
+  await bookInAccount(services, {
+    workspace,
+    credit: { credit_id: id, amount_nano_usd: body.amount_nano_usd, note: words },
+  });
   // The credit is recorded by then, so a ledger that gives no sums must not make the command fail.
   const after = await readBalances(services, workspace).catch(() => undefined);
   const left = after && `; ${toUsdCell(after.credited_nano_usd - after.spent_nano_usd)} USD are left`;
@@ -49,6 +57,28 @@ async function change(
     document: withAmounts({ credit_id: id, workspace_id: workspace, amount_nano_usd: amountNanoUsd, applied }),
     text: applied ? `${done}${left ?? ''}.` : `${done} under this id before; nothing was changed.`,
   };
+}
+
+interface BookedCredit {
+  workspace: string;
+  credit: { credit_id: string; amount_nano_usd: string; note: string };
+}
+
+/**
+ * Books a credit of the region in the account layer too, so that alerts and automatic top-ups count it. Does nothing for a workspace
+ * that the account layer does not know.
+ */
+async function bookInAccount(services: Services, { workspace, credit }: BookedCredit): Promise<void> {
+  if (!services.hasAccount) return;
+  try {
+    await services.account.adjustCredit({ params: { workspace_id: workspace }, body: credit });
+  } catch (error) {
+    if (!(error instanceof InternalCallError)) throw error;
+    if (isRefusal(error, controlPlaneApi.routes.adjustCredit, 'workspace_not_found')) return;
+    throw new RefusedError(
+      `The region has the credit, and the account layer does not, because ${error.message}. Repeat it under the same id: it counts once.`,
+    );
+  }
 }
 
 export const creditCommands: Command[] = [

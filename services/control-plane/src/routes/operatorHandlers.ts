@@ -22,6 +22,7 @@ import { endHold, listHolds, openHold } from '../holds/holds.ts';
 import { addVerification, listVerifications, setVerification } from '../holds/verifications.ts';
 import { listTransfers, readWallet } from '../ledger/readWallet.ts';
 import type { Outbox } from '../mail/outbox.ts';
+import { adjustCredit } from '../organizations/adjustCredit.ts';
 import { listMembers } from '../organizations/members.ts';
 import { getOperatedOrganization, listAllOrganizations } from '../organizations/operatedOrganizations.ts';
 import { importRates, listRates } from '../rates/rates.ts';
@@ -66,6 +67,17 @@ export function createOperatorHandlers({
     getWallet: async ({ params: { workspace_id: workspaceId } }) => readWallet(db, workspaceId),
     listTransfers: async ({ params: { workspace_id: workspaceId, after } }) =>
       listTransfers(db, { workspaceId, after }),
+    async adjustCredit({ params: { workspace_id: workspaceId }, body }, res) {
+      const { credit_id: creditId, amount_nano_usd: amountNanoUsd, note: text } = body;
+      const adjustment = { workspaceId, creditId, amountNanoUsd, note: text, by: internalCallerOf(res) };
+      const isApplied = await adjustCredit(db, adjustment, originOf(res));
+      note(
+        res,
+        { creditId, workspaceId, amountNanoUsd: String(amountNanoUsd), isApplied },
+        'credit of a region booked',
+      );
+      return { applied: isApplied };
+    },
     listTopUps: async ({ params: { after, workspace_id: workspaceId } }) => listAllTopUps(db, { after, workspaceId }),
     async settleTopUp({ params: { top_up_id: topUpId } }, res) {
       if (!payments) throw new ApiError({ kind: 'billing_not_provisioned' });
