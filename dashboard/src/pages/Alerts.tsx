@@ -307,10 +307,11 @@ function RaisedPart() {
 
 const LIMITS: Record<Alert['kind'], string> = { budget: 'of the budget of', cap: 'of the cap of', balance: '' };
 
-function Reached({ alert: { kind, percent, limit_nano_usd: limit } }: { alert: Alert }) {
+function Reached({ alert: { kind, percent, month, limit_nano_usd: limit, raised_at: at } }: { alert: Alert }) {
   return (
     <>
       {percent === null ? 'A balance below' : `${percent} % ${LIMITS[kind]}`} <Usd nano={BigInt(limit)} />
+      {month !== null && !at.startsWith(month) && ` for ${month}`}
     </>
   );
 }

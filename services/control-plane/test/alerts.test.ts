@@ -69,11 +69,11 @@ const setWebhook = ({ browser, path }: Owner, url: string) => browser.send('PUT'
 
 let lastSeq = 0;
 /** The region reports what the workspace spent today. */
-function report({ workspaceId }: Owner, nanoUsd: bigint) {
+function report({ workspaceId }: Owner, nanoUsd: bigint, day = TODAY) {
   lastSeq += 1;
   return putDayTotals(account, 'us', {
     epoch: EPOCH,
-    totals: [{ workspace_id: workspaceId, day: TODAY, spend_nano_usd: nanoUsd, requests: 1, seq: lastSeq }],
+    totals: [{ workspace_id: workspaceId, day, spend_nano_usd: nanoUsd, requests: 1, seq: lastSeq }],
   });
 }
 
@@ -81,6 +81,7 @@ interface Alert {
   alert_id: string;
   kind: string;
   percent: number | null;
+  month: string | null;
   limit_nano_usd: string;
   value_nano_usd: string;
   delivery: { state: string; attempts: number; last_status: number | null; last_error: string | null } | null;
@@ -142,6 +143,29 @@ it('alerts at 50, 80 and 100 % of the budget and of the cap, each once in a mont
       ...[50, 80, 100].map((percent) => `Acme: ${percent} % of the monthly cap of USD 4.00 is spent`),
     ].toSorted(),
   );
+});
+
+it('alerts about spend of a month that is reported after its end, and about no other spend of that month', async () => {
+  const owner = await anOwner();
+  const lastDay = new Date(new Date().setUTCDate(0)).toISOString().slice(0, 10);
+  await setAlerts(owner, { budget: 2n * USD });
+  await report(owner, USD, lastDay);
+  await report(owner, USD);
+  expect((await untilRaised(owner, 2)).toSorted()).toEqual(['budget 50', 'budget 50']);
+  const months = (await listAlerts(owner)).map(({ month }) => month);
+  expect(months.toSorted()).toEqual([lastDay.slice(0, 7), TODAY.slice(0, 7)]);
+  await until('the mails', () => readMails(owner).length === 2);
+  expect(readMails(owner)).toContain(`Acme: 50 % of the budget of USD 2.00 for ${lastDay.slice(0, 7)} is spent`);
+
+  // A budget that is set later is of this month alone.
+  await account.db.execute(sql`
+    UPDATE day_total SET reported_at = now() - interval '11 minutes' WHERE workspace_id = ${owner.workspaceId}`);
+  await account.db.execute(
+    sql`UPDATE region_epoch SET confirmed_at = now() - interval '11 minutes' WHERE region = 'us'`,
+  );
+  await setAlerts(owner, { budget: USD });
+  await untilLooked();
+  expect((await listAlerts(owner)).filter(({ month }) => month === lastDay.slice(0, 7))).toHaveLength(1);
 });
 
 /** Moves a dollar. */
@@ -236,7 +260,8 @@ it('posts a signed webhook, and again under its id until it is taken', async () 
     timestamp: expect.any(String),
     data: {
       ...{ alert_id: alert.alert_id, organization_id: owner.organizationId, workspace_id: owner.workspaceId },
-      ...{ region: 'us', kind: 'balance', percent: null, limit_nano_usd: '9000000000', value_nano_usd: '5000000000' },
+      ...{ region: 'us', kind: 'balance', percent: null, month: null },
+      ...{ limit_nano_usd: '9000000000', value_nano_usd: '5000000000' },
     },
   });
 });

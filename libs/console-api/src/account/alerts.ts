@@ -15,6 +15,8 @@ const alertSchema = z.object({
   kind: z.enum(['budget', 'cap', 'balance']),
   /** The reached part of the budget or the cap: 50, 80 or 100. Null for a balance. */
   percent: z.nullable(z.int()),
+  /** The UTC month of the spend: `2026-11`. Null for a balance. */
+  month: z.nullable(z.string()),
   limit_nano_usd: nanoUsd,
   /** The spend of the month, or the balance, as the region had reported it. */
   value_nano_usd: nanoUsd,

@@ -133,6 +133,7 @@ interface AlertRow {
   alertId: string;
   kind: 'budget' | 'cap' | 'balance';
   percent: number;
+  period: string;
   limit: string;
   value: string;
   raisedAt: Date;
@@ -149,7 +150,7 @@ interface AlertRow {
 export async function listAlerts(db: Db, where: OfWorkspace, before: string | undefined) {
   await requireWorkspace(db, where);
   const rows = await db.query(sql<AlertRow>`
-    SELECT alert_id AS "alertId", kind, percent, limit_nano_usd::TEXT AS limit, value_nano_usd::TEXT AS value, raised_at AS "raisedAt",
+    SELECT alert_id AS "alertId", kind, percent, period, limit_nano_usd::TEXT AS limit, value_nano_usd::TEXT AS value, raised_at AS "raisedAt",
       delivery_id AS "deliveryId", url, state, attempts, last_status AS "lastStatus", last_error AS "lastError", ended_at AS "endedAt"
     FROM alert LEFT JOIN alert_delivery USING (alert_id)
     WHERE workspace_id = ${where.workspaceId} AND alert_id < ${before ?? 'alert_~'}
@@ -158,6 +159,7 @@ export async function listAlerts(db: Db, where: OfWorkspace, before: string | un
     alert_id: row.alertId,
     kind: row.kind,
     percent: row.percent === 0 ? null : row.percent,
+    month: row.kind === 'balance' ? null : row.period,
     limit_nano_usd: row.limit,
     value_nano_usd: row.value,
     raised_at: row.raisedAt.toISOString(),

@@ -106,6 +106,7 @@ export class AlertWebhooks {
         region: alert.region,
         kind: alert.kind,
         percent: alert.percent === 0 ? null : alert.percent,
+        month: alert.kind === 'balance' ? null : alert.period,
         limit_nano_usd: alert.limit,
         value_nano_usd: alert.value,
       },

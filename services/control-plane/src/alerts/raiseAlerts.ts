@@ -15,10 +15,12 @@ interface Watched {
   below: bigint | null;
   isMailed: boolean;
   webhookUrl: string | null;
-  month: string;
   credits: number;
   balance: string;
 }
+
+/** Spend of the month before counts if it was reported within this time, because a month's last minutes are reported in the next. */
+const LATE_MINUTES = 10;
 
 /**
  * Raises the alerts of a workspace whose thresholds are reached, each once in its period, with their mails and webhooks in the same
@@ -33,25 +35,34 @@ export async function raiseAlerts(
   const [watched] = await db.query(sql<Watched>`
     SELECT organization_id AS "organizationId", name, budget_nano_usd AS budget, monthly_cap_nano_usd AS cap,
       balance_below_nano_usd AS below, is_mailed AS "isMailed", webhook_url AS "webhookUrl",
-      (SELECT coalesce(sum(spend_nano_usd), 0) FROM day_spend
-        WHERE day_spend.workspace_id = rule.workspace_id AND day >= ${`${month}-01`}::DATE)::TEXT AS month,
       (SELECT count(*) FROM transfer
         WHERE credit = 'wallet:' || rule.workspace_id AND unit = 'nano_usd' AND code <> 'used_less')::INTEGER AS credits,
       (credited_nano_usd - spent_nano_usd)::TEXT AS balance
     FROM alert_rule AS rule JOIN workspace USING (workspace_id) JOIN wallet USING (workspace_id)
     WHERE workspace_id = ${workspaceId}`);
   if (!watched) return 0;
-  const reached = listReached(
-    {
-      monthNanoUsd: BigInt(watched.month),
-      credits: watched.credits,
-      balanceNanoUsd: BigInt(watched.balance),
-      budgetNanoUsd: watched.budget,
-      capNanoUsd: watched.cap,
-      balanceBelowNanoUsd: watched.below,
-    },
-    month,
-  );
+  const spends = await db.query(sql<{ month: string; spend: string }>`
+    SELECT to_char(day, 'YYYY-MM') AS month, sum(spend_nano_usd)::TEXT AS spend FROM day_spend
+    WHERE workspace_id = ${workspaceId} AND day >= ${`${month}-01`}::DATE - interval '1 month'
+    GROUP BY 1
+    HAVING to_char(min(day), 'YYYY-MM') = ${month} OR max(changed_at) > now() - make_interval(mins => ${LATE_MINUTES}::INTEGER)`);
+  const ofMonth = (each: string, spend: string, below: bigint | null): Reached[] =>
+    listReached(
+      {
+        monthNanoUsd: BigInt(spend),
+        credits: watched.credits,
+        balanceNanoUsd: BigInt(watched.balance),
+        budgetNanoUsd: watched.budget,
+        capNanoUsd: watched.cap,
+        balanceBelowNanoUsd: below,
+      },
+      each,
+    );
+  const reached = [
+    // The balance is of no month.
+    ...ofMonth(month, '0', watched.below),
+    ...spends.flatMap(({ month: each, spend }) => ofMonth(each, spend, null)),
+  ];
   if (reached.length === 0) return 0;
   const { organizationId, name, isMailed, webhookUrl } = watched;
   return db.$transaction(async (tx) => {
@@ -70,7 +81,7 @@ export async function raiseAlerts(
           template: 'alert',
           data: {
             path: PAGES.alerts.replace('$organizationId', organizationId).replace('$workspaceId', workspaceId),
-            what: toText(each),
+            what: toText(each, month),
             workspace: name,
           },
         });
@@ -80,11 +91,12 @@ export async function raiseAlerts(
   });
 }
 
-/** An alert as a subject of a mail says it. */
-function toText({ kind, percent, limitNanoUsd, valueNanoUsd }: Reached): string {
+/** An alert as a subject of a mail says it. A spend of another month than `month` names its own. */
+function toText({ kind, percent, limitNanoUsd, valueNanoUsd, period }: Reached, month: string): string {
   if (kind === 'balance') return `balance of ${toUsdText(valueNanoUsd)} is below ${toUsdText(limitNanoUsd)}`;
   const name = kind === 'cap' ? 'monthly cap' : 'budget';
-  return `${percent} % of the ${name} of ${toUsdText(limitNanoUsd)} is spent`;
+  const ofMonth = period === month ? '' : ` for ${period}`;
+  return `${percent} % of the ${name} of ${toUsdText(limitNanoUsd)}${ofMonth} is spent`;
 }
 
 const NANO_PER_CENT = 10_000_000n;
