@@ -107,7 +107,7 @@ export const toPaymentsAccount = ({ ports, secrets }: Pick<StackSettings, 'ports
 export const toOidcClient = ({ ports, secrets }: Pick<StackSettings, 'ports' | 'secrets'>) => ({
   client_id: OIDC_CLIENT_ID,
   client_secret: secrets.oidcClientSecret ?? '',
-  redirect_uris: [`${toAccountAddresses(ports).accountOrigin}/account/sign-in/oidc/return`],
+  redirect_uris: [`${toAccountAddresses(ports).accountOrigin}/account/sign-in/oidc/return/local`],
 });
 
 /** The address by which a service reaches its own database, with its own role. */

@@ -15,7 +15,10 @@ export const configSchema = z.object({
   ACCOUNT_ORIGIN: browserOriginSchema,
   /** Proxies in front whose `X-Forwarded-For` counts. 0: the connection's own address is the client's. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
-  /** The identity providers, as JSON: `[{"id", "name", "issuer", "client_id", "client_secret"}]`. None: people sign in by mailed links. */
+  /**
+   * The identity providers, as JSON: `[{"id", "name", "issuer", "client_id", "client_secret"}]`. None: people sign in by mailed links. The
+   * redirect URI to register at a provider is `<ACCOUNT_ORIGIN>/account/sign-in/oidc/return/<id>`.
+   */
   OIDC_PROVIDERS: providersSchema.default([]),
   /**
    * The hosts of each region as browsers and clients know them, as JSON:

@@ -12,7 +12,7 @@ const SECRET = 'the-secret-of-the-client-of-this-test';
 const CLIENT = {
   client_id: 'turnpike',
   client_secret: SECRET,
-  redirect_uris: [`${ACCOUNT_ORIGIN}/account/sign-in/oidc/return`],
+  redirect_uris: ['local', 'expired'].map((id) => `${ACCOUNT_ORIGIN}/account/sign-in/oidc/return/${id}`),
 };
 
 let issuerPort: number;

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type IdentityProvider, startIdentityProvider } from '@turnpike/identity-provider/startIdentityProvider';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
@@ -9,8 +10,20 @@ const SECRET = 'the-secret-of-the-client-of-this-test';
 const CLIENT = {
   client_id: 'turnpike',
   client_secret: SECRET,
-  redirect_uris: [`${ACCOUNT_ORIGIN}/account/sign-in/oidc/return`],
+  redirect_uris: [`${ACCOUNT_ORIGIN}/account/sign-in/oidc/return/local`],
 };
+
+/** The codes that a hostile provider got. */
+const stolen: string[] = [];
+const hostile = createServer((req, res) => {
+  const issuer = `http://${req.headers.host}`;
+  if (req.method === 'GET')
+    return res
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/begin`, token_endpoint: `${issuer}/token` }));
+  req.on('data', (body) => stolen.push(new URLSearchParams(`${body}`).get('code') ?? ''));
+  return req.on('end', () => res.writeHead(400).end());
+});
 
 let provider: IdentityProvider;
 let account: TestAccount;
@@ -19,16 +32,23 @@ beforeAll(async () => {
   provider = await startIdentityProvider({ listenHost: '127.0.0.1', port, clients: [CLIENT], log: aSilentLogger() });
   const { issuer } = provider;
   const away = `http://localhost:${await findFreePort()}`;
+  const hostilePort = await findFreePort();
+  await new Promise<void>((resolve) => hostile.listen(hostilePort, '127.0.0.1', resolve));
   account = await startAccount({
     providers: [
       { id: 'local', name: 'Local', issuer, client_id: 'turnpike', client_secret: SECRET },
       { id: 'away', name: 'Away', issuer: away, client_id: 'turnpike', client_secret: SECRET },
+      {
+        ...{ id: 'hostile', name: 'Hostile', issuer: `http://localhost:${hostilePort}` },
+        ...{ client_id: 'turnpike', client_secret: SECRET },
+      },
     ],
   });
 });
 afterAll(async () => {
   await account.stop();
   await provider.close();
+  hostile.close();
 });
 
 /** Asks for the provider's page on a route. */
@@ -48,6 +68,7 @@ it('lists the providers, and says which one is unknown or does not answer', asyn
     providers: [
       { provider_id: 'local', name: 'Local' },
       { provider_id: 'away', name: 'Away' },
+      { provider_id: 'hostile', name: 'Hostile' },
     ],
   });
   const ask = async (id: string) => (await browser.post('/account/sign-in/oidc', { provider_id: id })).status;
@@ -113,13 +134,27 @@ it.each([
 ])('signs nobody in by %s', async (_, toSearch) => {
   const browser = account.openBrowser();
   const search = await toSearch(await begin(browser));
-  const { headers } = await browser.get(`/account/sign-in/oidc/return${search}`);
+  const { headers } = await browser.get(`/account/sign-in/oidc/return/local${search}`);
   expect(headers.get('location')).toBe('/sign-in?error=provider_refused');
   expect((await browser.get('/account/user')).status).toBe(401);
 });
 
+it('gives no provider the code of another one, by which it could sign in as a user of that', async () => {
+  const mixed = new URL(await begin(account.openBrowser()));
+  const victim = account.openBrowser();
+  const { body } = await victim.post('/account/sign-in/oidc', { provider_id: 'hostile' });
+  // The hostile provider leads the victim on to the other one, with the challenge and the nonce of the attacker.
+  mixed.searchParams.set('state', new URL(body.url).searchParams.get('state') ?? '');
+  const back = await signInAt(mixed, { user: 'cleo' });
+  // Many providers do not name themselves.
+  back.searchParams.delete('iss');
+  const returned = await victim.get(back.pathname + back.search);
+  expect(returned.headers.get('location')).toBe('/sign-in?error=provider_refused');
+  expect(stolen).toEqual([]);
+});
+
 it('answers a return without a sign-in', async () => {
-  const { status, headers } = await account.openBrowser().get('/account/sign-in/oidc/return');
+  const { status, headers } = await account.openBrowser().get('/account/sign-in/oidc/return/local');
   expect([status, headers.get('location')]).toEqual([303, '/sign-in?error=sign_in_is_over']);
 });
 

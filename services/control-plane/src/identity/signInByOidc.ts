@@ -10,7 +10,9 @@ import { hashToken, type LiveSession, newToken, proveSession, startSession } fro
 import { createUser, lockWayIn } from './users.ts';
 
 const CEREMONY_MINUTES = 10;
-export const RETURN_PATH = '/account/sign-in/oidc/return';
+/** The path to which a provider sends browsers back: one for each, so that no provider gets the code of another one. */
+export const RETURN_PATH = '/account/sign-in/oidc/return/:provider_id';
+const toReturnPath = (providerId: string): string => RETURN_PATH.replace(':provider_id', providerId);
 /** The clock of a provider may be so far behind ours, with the part of a second that it leaves out. */
 const CLOCK_SKEW_MS = 5_000;
 
@@ -61,7 +63,7 @@ export async function beginOidc(
   };
   const state = await beginCeremony(db, 'oidc', { body, minutes: CEREMONY_MINUTES });
   const url = buildAuthorizationUrl(configuration, {
-    redirect_uri: `${accountOrigin}${RETURN_PATH}`,
+    redirect_uri: accountOrigin + toReturnPath(providerId),
     scope: 'openid email profile',
     response_type: 'code',
     code_challenge: await calculatePKCECodeChallenge(verifier),
@@ -87,6 +89,7 @@ export async function endOidc(
   const ceremony = await takeCeremony(db, 'oidc', state);
   if (!ceremony || browserToken === undefined || hashToken(browserToken) !== ceremony.browserHash)
     throw new OidcRefused('sign_in_is_over');
+  if (currentUrl.pathname !== toReturnPath(ceremony.providerId)) throw new OidcRefused('provider_refused');
   const claims = await redeemClaims(providers, ceremony, { currentUrl, state });
   return db.$transaction(async (tx) => {
     await lockWayIn(tx, `${claims.iss} ${claims.sub}`);
