@@ -115,6 +115,14 @@ it('joins no user by an address, but by a link while signed in', async () => {
   expect(page).toBe('/sign-in?error=identity_is_taken');
 });
 
+it('links no identity to a session that has ended meanwhile', async () => {
+  const browser = await account.signIn('ended@example.com');
+  const url = await begin(browser, '/account/identities');
+  await account.db.session.updateMany({ where: { userId: browser.userId }, data: { endsAt: new Date() } });
+  expect(await account.follow(browser, url, { user: 'ben' })).toBe('/sign-in?error=sign_in_is_over');
+  expect(await account.db.identity.count({ where: { userId: browser.userId } })).toBe(0);
+});
+
 it('ends a sign-in once, and only in the browser that began it', async () => {
   const browser = account.openBrowser();
   const url = await begin(browser);

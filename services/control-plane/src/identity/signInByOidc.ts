@@ -157,7 +157,7 @@ async function useInSession(
   origin: Origin,
 ): Promise<string | undefined> {
   const sessionId = ceremony.sessionId ?? '';
-  const session = await tx.session.findUnique({ where: { sessionId } });
+  const session = await tx.session.findUnique({ where: { sessionId, endsAt: { gt: new Date() } } });
   if (!session) throw new OidcRefused('sign_in_is_over');
   const { userId } = session;
   const known = await tx.identity.findUnique({ where: { issuer_subject: { issuer, subject } } });
