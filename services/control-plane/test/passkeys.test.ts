@@ -77,6 +77,18 @@ it('proves a session by a passkey, which gets another token', async () => {
   expect((await browser.post('/account/passkeys/options')).status).toBe(200);
 });
 
+it('proves a session by an authenticator that leaves the user out, and signs nobody in by it', async () => {
+  const [mine, theirs] = [await aUserWithPasskey('unnamed@example.com'), await aUserWithPasskey('named@example.com')];
+  const withoutUser = ({ authenticator, credentialId }: typeof mine, options: { challenge: string }) => {
+    const assertion = authenticator.get(credentialId, options);
+    return { ...assertion, response: { ...assertion.response, userHandle: null } };
+  };
+  expect((await stepUp(mine.browser, withoutUser(mine, await beginStepUp(mine.browser)))).status).toBe(200);
+  expect((await stepUp(mine.browser, withoutUser(theirs, await beginStepUp(mine.browser)))).status).toBe(400);
+  const elsewhere = account.openBrowser();
+  expect((await signIn(elsewhere, withoutUser(mine, await beginSignIn(elsewhere)))).status).toBe(400);
+});
+
 const BAD_CONDITIONS: [string, Partial<Conditions>][] = [
   ['a user whom the authenticator did not verify', { isUserVerified: false }],
   ['a page of another origin', { origin: 'https://evil.example' }],

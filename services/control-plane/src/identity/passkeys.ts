@@ -138,7 +138,7 @@ export async function stepUpByPasskey(
   const ceremony = await takeCeremony(db, 'step_up_passkey', challenge);
   if (ceremony?.sessionId !== sessionId) throw refused();
   return db.$transaction(async (tx) => {
-    const passkey = await usePasskey(tx, { credential, challenge, accountOrigin });
+    const passkey = await usePasskey(tx, { credential, challenge, accountOrigin, signedIn: userId });
     const token = passkey.userId === userId ? await proveSession(tx, { sessionId, userId }) : undefined;
     if (token === undefined) throw refused();
     await writeAudit(tx, origin, {
@@ -229,14 +229,23 @@ async function verifyNew(
   return { id, publicKey, counter, transports: credential.response.transports };
 }
 
-/** Verifies that a passkey signed the challenge, and counts the use. Returns the user of the passkey. */
+/**
+ * Verifies that a passkey signed the challenge, and counts the use. Returns the user of the passkey. An authenticator names the user. It
+ * may leave the name out where the options list its credential, which is then of the `signedIn` user.
+ */
 async function usePasskey(
   tx: Tx,
-  { credential, challenge, accountOrigin }: { credential: Credential; challenge: string; accountOrigin: string },
+  {
+    credential,
+    challenge,
+    accountOrigin,
+    signedIn,
+  }: { credential: Credential; challenge: string; accountOrigin: string; signedIn?: string },
 ): Promise<{ userId: string }> {
   const passkey = await tx.passkey.findUnique({ where: { credentialId: credential.id } });
   const { userHandle, ...response } = credential.response;
-  if (!passkey || Buffer.from(userHandle ?? '', 'base64url').toString() !== passkey.userId) throw refused();
+  const named = userHandle ? Buffer.from(userHandle, 'base64url').toString() : signedIn;
+  if (!passkey || passkey.userId !== named) throw refused();
   const { passkeyId, credentialId, userId, publicKey, counter } = passkey;
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response: { ...credential, response, clientExtensionResults: {} },
