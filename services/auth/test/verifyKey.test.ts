@@ -80,6 +80,27 @@ it.each([
 });
 
 it.each([
+  ['a rotation without grace', 0, undefined],
+  ['its end', 3_600, 'end-old-secret'],
+])(
+  'gives no old secret after %s, though the process is five minutes ahead of the database',
+  async (_what, grace, end) => {
+    const { apiKey, keyId } = await registerAKey(auth);
+    const newKey = generateApiKey();
+    jest.useFakeTimers({ now: Date.now() + 300_000, doNotFake: [...doNotFake] });
+    try {
+      const secret = { key_sha256: toKeySha256(newKey), last_four: newKey.slice(-4), grace_seconds: grace };
+      expect((await auth.callInternal('POST', `/internal/keys/${keyId}/rotate`, secret)).status).toBe(200);
+      if (end) expect((await auth.callInternal('POST', `/internal/keys/${keyId}/${end}`)).status).toBe(200);
+      expect((await verify(auth, newKey)).key).toMatchObject({ keyId });
+      expect((await verify(auth, apiKey)).key).toBeNull();
+    } finally {
+      jest.useRealTimers();
+    }
+  },
+);
+
+it.each([
   ['unknown', async () => generateApiKey()],
   ['expired', async () => (await registerAKey(auth, { expires_at: '2020-01-01T00:00:00Z' })).apiKey],
   [

@@ -70,6 +70,12 @@ export function toLowerCap({
   return own < account ? own : account;
 }
 
+/** Returns the time by the database's clock, which ends keys and their old secrets. */
+export async function readNow(db: Db): Promise<Date> {
+  const [row] = await db.query(sql<{ now: Date }>`SELECT now()`);
+  return row?.now ?? new Date();
+}
+
 /** Time until an instant by the database's clock, ms. */
 async function readTimeUntil(db: Db, instant: Date): Promise<number> {
   const [row] = await db.query(sql<{ leftMs: number }>`

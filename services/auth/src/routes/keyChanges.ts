@@ -3,6 +3,7 @@ import type { authApi } from '@turnpike/internal-api/auth';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
 import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
+import { readNow } from '../keys/findKey.ts';
 import type { Changer } from '../keys/keyAudit.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
@@ -52,14 +53,14 @@ export function createKeyChanges({ log, db, peppers, router, changing }: Handler
       return { key_id: keyId, status };
     }),
     endOldSecret: changing(async ({ keyId, by }: { keyId: string; by: Changer }, res) => {
-      const { key, generation } = await endOldSecret(db, { keyId, by, now: new Date() });
+      const { key, generation } = await endOldSecret(db, { keyId, by, now: await readNow(db) });
       toChangeLog(log, res).info({ keyId, workspaceId: key.workspaceId }, 'old secret ended');
       await tell(generation, res);
       return key;
     }),
     // A rotation is not repeated, as the first new secret would then be the old one. So the answer says whether the router was told.
     rotateKey: changing(async ({ keyId, by, body }: { keyId: string; by: Changer; body: BodyOf<'rotateKey'> }, res) => {
-      const now = new Date();
+      const now = await readNow(db);
       const rotation = {
         keyId,
         by,
