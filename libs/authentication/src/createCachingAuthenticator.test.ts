@@ -67,6 +67,23 @@ it('forgets a key that is being rotated under both of its secrets', async () => 
   expect((await Promise.all(again)).map(({ generation }) => generation)).toEqual([2, 2]);
 });
 
+it('lets no key in after its end, however long the answer about it took', async () => {
+  let ms = 0;
+  const { authenticate, questions } = anAuthenticator({ nowMs: () => ms });
+  const header = aHeader();
+  const asked = authenticate(header);
+  ms = 400;
+  questions[0]?.resolve({ ...record, expiresInMs: 1_000 });
+  await asked;
+  ms = 999;
+  await authenticate(header);
+  expect(questions).toHaveLength(1);
+  ms = 1_000;
+  const late = authenticate(header);
+  questions[1]?.resolve(undefined);
+  await expect(late).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
+});
+
 it('lets a key call its models alone, and asks about a refused key once in 5 s', async () => {
   const { authenticate, assertMayCall, questions } = anAuthenticator();
   const header = aHeader();

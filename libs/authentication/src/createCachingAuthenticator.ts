@@ -83,6 +83,8 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   }
 
   async function ask(keySha256: string, asked: typeof questions): Promise<KeyRecord | undefined> {
+    // A record is as old as its question at most, so that no call is late for the end of the key.
+    const askedAtMs = nowMs();
     const key = await findKey(keySha256).catch((error: unknown) => {
       throw new ApiError<AuthFault>({ kind: 'auth_unavailable' }, { cause: error });
     });
@@ -94,24 +96,23 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       unknown.set(keySha256, true);
       return undefined;
     }
-    known.set(keySha256, toVerdict(key, lifeMs));
+    known.set(keySha256, toVerdict(key, { lifeMs, askedAtMs }));
     const [other, ...ended] = (hashesOfKeyId.get(key.keyId) ?? []).filter((hash) => hash !== keySha256);
     for (const hash of ended) known.delete(hash);
     hashesOfKeyId.set(key.keyId, other === undefined ? [keySha256] : [keySha256, other]);
     return key;
   }
 
-  function toVerdict(key: KeyRecord, lifeMs: number): Verdict {
+  function toVerdict(key: KeyRecord, { lifeMs, askedAtMs }: { lifeMs: number; askedAtMs: number }): Verdict {
     const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
-    const now = nowMs();
     const freshMs = Math.min(isLetIn ? cacheTtlMs : refusalTtlMs, Math.ceil(lifeMs));
     const usableMs = isLetIn ? Math.min(cacheTtlMs + graceMs, Math.ceil(lifeMs)) : freshMs;
     return {
       key,
-      renewAtMs: now + (graceMs > 0 && isLetIn ? cacheTtlMs / 2 : Number.POSITIVE_INFINITY),
-      freshUntilMs: now + freshMs,
-      askAgainAtMs: now,
-      usableUntilMs: now + usableMs,
+      renewAtMs: askedAtMs + (graceMs > 0 && isLetIn ? cacheTtlMs / 2 : Number.POSITIVE_INFINITY),
+      freshUntilMs: askedAtMs + freshMs,
+      askAgainAtMs: askedAtMs,
+      usableUntilMs: askedAtMs + usableMs,
     };
   }
 
