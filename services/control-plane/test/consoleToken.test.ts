@@ -34,6 +34,7 @@ it('gives a member a token of 5 minutes for the workspace, its region and the ro
     expect(Date.parse(body.ends_at) - Date.now()).toBeLessThanOrEqual(5 * 60_000);
     expect(Date.parse(body.ends_at) - Date.now()).toBeGreaterThan(4 * 60_000);
     await expect(verify(body.token, { region: 'us' })).rejects.toThrow('"aud"');
+    await expect(verify(body.token, { now: afterMs(5 * 60_000) })).rejects.toThrow('expired');
     await expect(verify(body.token, { now: afterMs(6 * 60_000 + 1_000) })).rejects.toThrow('"exp"');
   }
 });

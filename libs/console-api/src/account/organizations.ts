@@ -115,7 +115,8 @@ export const organizationRoutes = defineRoutes({
     access: { of: 'member', right: 'members.write', recent: true },
     method: 'DELETE',
     path: '/account/organizations/:organization_id/members/:user_id',
-    promise: 'Removes a member, who is refused from the next request on. Keys that they made stay.',
+    promise:
+      'Removes a member, who is refused here from the next request on, and by console hosts within 5 minutes. Keys that they made stay.',
     params: z.object({ ...inOrganization, user_id: idSchema }),
     answer: done,
     faults: { ...UNKNOWN_MEMBER, ...LAST_OWNER, ...ABOVE_OWN_ROLE },
