@@ -230,6 +230,29 @@ it.each([
   expect(JSON.stringify(answer.body)).not.toContain('sk-secret');
 });
 
+it('creates 1,000 keys of a workspace within a day, and the next one after it or by the operator', async () => {
+  const { workspaceId, keyId } = await registerAKey(auth);
+  const { keyId: _keyId, ...row } = await auth.db.apiKey.findUniqueOrThrow({ where: { keyId } });
+  await auth.db.apiKey.createMany({
+    data: Array.from({ length: 998 }, (_, nth) => {
+      return { ...row, keyId: `${keyId}_${nth}`, storedHash: toKeySha256(`${keyId}_${nth}`) };
+    }),
+  });
+  const create = async () => {
+    const { grace_seconds: _grace, ...secret } = aSecret().body;
+    const { status, body } = await call(createKey, { member: { workspaceId }, body: { ...secret, name: 'Laptop' } });
+    return body.error ?? status;
+  };
+  expect([await create(), await create()]).toEqual([201, 'too_many_keys']);
+  await registerAKey(auth, { workspace_id: workspaceId });
+  expect(await create()).toBe('too_many_keys');
+  await auth.db.apiKey.updateMany({
+    where: { keyId: { in: [keyId, `${keyId}_0`] } },
+    data: { createdAt: new Date(Date.now() - 25 * 3_600_000) },
+  });
+  expect(await create()).toBe(201);
+});
+
 it('creates no key before the region knows the workspace', async () => {
   const body = { key_sha256: 'b'.repeat(64), last_four: 'abcd', name: 'Laptop' };
   const answer = await call(createKey, { member: { workspaceId: 'ws_new' }, body });

@@ -141,7 +141,7 @@ export const keysConsoleApi = defineRoutes('auth', {
     method: 'POST',
     path: '/console/keys',
     promise:
-      'Registers a key that the caller made, by its SHA-256 and last four characters. The key itself never travels.',
+      'Registers a key that the caller made, by its SHA-256 and last four characters. The key itself never travels. A workspace gets 1,000 keys in 24 hours at most.',
     body: z.strictObject({
       ...newSecret,
       name: displayName,
@@ -157,6 +157,10 @@ export const keysConsoleApi = defineRoutes('auth', {
     faults: {
       ...KEY_KNOWN,
       ...WORKSPACE_NEW,
+      too_many_keys: {
+        status: 429,
+        message: 'A workspace gets 1,000 keys in 24 hours at most. Use a key that it has.',
+      },
     },
   },
   updateKey: {

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
 import { CHANGE_LIMITS } from './changeKey.ts';
 import { type Changer, writeKeyChange } from './keyAudit.ts';
 import { storeSecret, toStoreFault } from './storedSecret.ts';
+
+const DAY_MS = 24 * 3_600_000;
+/** Keys of a workspace within a day, from which on members make none. Redis keeps each changed key for 40 days. */
+const MOST_A_DAY = 1_000;
 
 /** A key as whoever made it registers it: its hash and last four characters, never the key. */
 export interface NewKey {
@@ -24,7 +30,10 @@ export interface NewKey {
   expiresAt: Date | null;
 }
 
-/** Registers a key under the first pepper and returns its id. Throws `key_already_registered` and `workspace_not_found`. */
+/**
+ * Registers a key under the first pepper and returns its id. Throws `key_already_registered`, `workspace_not_found`, and `too_many_keys`
+ * for a member whose workspace got 1,000 keys within a day.
+ */
 export async function registerKey(
   db: Db,
   { by, keySha256, ...rest }: NewKey,
@@ -33,6 +42,9 @@ export async function registerKey(
   const keyId = `key_${randomUUID().replaceAll('-', '')}`;
   await db
     .$transaction(async (tx) => {
+      const ofToday = { workspaceId: rest.workspaceId, createdAt: { gt: new Date(Date.now() - DAY_MS) } };
+      if (by !== 'operator' && (await tx.apiKey.count({ where: ofToday })) >= MOST_A_DAY)
+        throw new ApiError<AuthServiceFault>({ kind: 'too_many_keys' });
       const secret = await storeSecret(tx, { keySha256, peppers });
       const after = await tx.apiKey.create({ data: { keyId, ...secret, ...rest } });
       await writeKeyChange(tx, { by, action: 'create', after });
