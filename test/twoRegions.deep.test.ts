@@ -12,6 +12,7 @@ import { type Flow, findLack, PacketCounts } from './support/packetCounts.ts';
 import { postJson } from './support/postJson.ts';
 import { runTurnpikeHere } from './support/runTurnpike.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { Tap } from './support/Tap.ts';
 
 // Both regions and the one account layer on one machine, over the wire: one organization has a workspace in each.
 
@@ -22,15 +23,25 @@ const INVITED = 'cleo@example.com';
 /** Workspace and key of the organization in a region. */
 interface Account {
   workspaceId: string;
+  keyId: string;
   apiKey: string;
 }
 
 let stack: TestStack<Region>;
+/** Bytes from the services of both regions to the account layer. */
+const toAccountLayer = new Tap();
 const accounts = {} as Record<Region, Account>;
 beforeAll(async () => {
-  stack = await startTestStack<Region>({ regions: [...REGIONS], kafka: false });
+  stack = await startTestStack<Region>({
+    regions: [...REGIONS],
+    kafka: false,
+    openLink: async ({ to, port }) => (to === 'control-plane' ? toAccountLayer.open(port) : port),
+  });
 });
-afterAll(() => stack?.stop(AbortSignal.abort()));
+afterAll(async () => {
+  await stack?.stop(AbortSignal.abort());
+  toAccountLayer.close();
+});
 
 const origin = () => stack.running.stack.account.origin;
 const regionOf = (name: Region) => stack.running.stack.regions[name];
@@ -63,16 +74,20 @@ async function signIn(user: ProviderUser) {
 }
 
 /** Makes a key as a page does: at the console host of the region, by its hash alone. */
-async function makeKey(region: Region, token: string): Promise<string> {
+async function makeKey(region: Region, token: string): Promise<Pick<Account, 'keyId' | 'apiKey'>> {
   const apiKey = generateApiKey();
-  const key = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: `Key of ${region}` };
+  const key = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), name: toKeyName(region) };
   const headers = { origin: origin(), authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const create = () =>
     fetch(`${regionOf(region).console_url}/console/keys`, { method: 'POST', headers, body: JSON.stringify(key) });
   // The region learns of the workspace from the feed.
-  await until(`the workspace in ${region}`, async () => (await create()).status === 201);
-  return apiKey;
+  const { key_id: keyId } = await until(`the workspace in ${region}`, async () => {
+    const answer = await create();
+    return answer.status === 201 ? ((await answer.json()) as { key_id: string }) : undefined;
+  });
+  return { keyId, apiKey };
 }
+const toKeyName = (region: Region): string => `Key of ${region}`;
 
 const turnpike = (...args: string[]) => runTurnpikeHere(args, stack);
 
@@ -124,7 +139,7 @@ it('serves a workspace of one organization in each region, with credit and a key
   ] as const) {
     const { workspace_id: workspaceId = '' } = await maker(`${path}/workspaces`, { region, name: `Acme ${region}` });
     const { token = '' } = await ada(`${path}/workspaces/${workspaceId}/console-token`, {});
-    accounts[region] = { workspaceId, apiKey: await makeKey(region, token) };
+    accounts[region] = { workspaceId, ...(await makeKey(region, token)) };
     await until(`a call in ${region}`, () => isServed(region));
   }
   await expect(ada(`${path}/workspaces`, { region: 'eu', name: 'Again' })).rejects.toThrow('workspace_exists');
@@ -194,14 +209,48 @@ it.each(['/', '/index.html', '/console', '/account', '/v1'])('serves no page at 
   expect(await open(consoleUrl)).toBe(404);
 });
 
+/** Makes a picture in eu as a job. Returns the id of the job. */
+async function makePicture(prompt: string): Promise<string> {
+  const { base_url: baseUrl } = regionOf('eu');
+  const { apiKey } = accounts.eu;
+  const body = { model: 'flux.1-schnell', prompt, size: '512x512', async: true };
+  const made = await postJson(`${baseUrl}/images/generations`, { apiKey, body });
+  const { id } = (await made.json()) as { id: string };
+  const headers = { authorization: `Bearer ${apiKey}` };
+  await until('the picture', async () => {
+    const job = await fetch(`${baseUrl}/images/jobs/${id}`, { headers });
+    return ((await job.json()) as { status: string }).status === 'completed';
+  });
+  return id;
+}
+
+const TOLD_OF_A_DAY = ['workspace_id', 'day', 'spend_nano_usd', 'requests', 'seq'];
+/** Reads the days that the account layer was told of, each with the calls of a workspace. Throws if it was told anything else. */
+function readToldRequests(workspaceId: string): number {
+  const bodies = toAccountLayer.listRequests().filter(({ body }) => body !== '');
+  const days = bodies.flatMap(({ body }) => {
+    const { epoch, totals, ...others } = JSON.parse(body) as { epoch: string; totals: Record<string, unknown>[] };
+    expect([typeof epoch, others]).toEqual(['string', {}]);
+    return totals;
+  });
+  for (const day of days) expect(Object.keys(day)).toEqual(TOLD_OF_A_DAY);
+  const requestsOfDays = new Map(
+    days.flatMap(({ workspace_id: of, day, requests }) => (of === workspaceId ? [[day, Number(requests)]] : [])),
+  );
+  return [...requestsOfDays.values()].reduce((sum, requests) => sum + requests, 0);
+}
+
 it('keeps what a client of eu says, gets and is called by in eu alone', async () => {
-  const { apiKey, workspaceId } = accounts.eu;
-  const [prompt, completion] = ['prompt', 'completion'].map((of) => of + randomBytes(8).toString('hex'));
+  const { keyId, apiKey, workspaceId } = accounts.eu;
+  const [prompt = '', completion = '', picture = ''] = ['prompt', 'completion', 'picture'].map(
+    (of) => of + randomBytes(8).toString('hex'),
+  );
+  const jobId = await makePicture(picture);
   const answer = await chat('eu', `${prompt} [[sim: text="${completion}"]]`);
   expect(await answer.text()).toContain(completion);
   const callId = answer.headers.get('x-router-call-id') ?? 'none';
   // The key and the prompt are sent to us as well, which keeps neither.
-  expect((await chat('us', `${prompt}`, apiKey)).status).toBe(401);
+  expect((await chat('us', prompt, apiKey)).status).toBe(401);
   await until(`the row of ${callId}`, async () => {
     const headers = { authorization: `Bearer ${apiKey}` };
     return (await fetch(`${regionOf('eu').base_url}/svc/usage/request/${callId}`, { headers })).status === 200;
@@ -211,7 +260,8 @@ it('keeps what a client of eu says, gets and is called by in eu alone', async ()
   const { keyPeppers } = JSON.parse(await readFile(regionOf('eu').secrets_file, 'utf8'));
   const storedHash = toStoredKeyHash(keySha256, keyPeppers.split(':')[1]);
   const keyParts = [apiKey.slice(3, 23), apiKey.slice(-28, -8)];
-  const secrets = [`${prompt}`, `${completion}`, ...keyParts, keySha256, storedHash, callId];
+  const ofKey = [keyId, toKeyName('eu'), ...keyParts, keySha256, storedHash];
+  const secrets = [prompt, completion, picture, ...ofKey, callId, jobId];
   const inUs = await findTexts(readAll(stack, 'us'), [...secrets, workspaceId, accounts.us.workspaceId, INVITED]);
   expect(secrets.flatMap((text) => (inUs.get(text) ?? ['not looked for']).map((place) => ({ text, place })))).toEqual(
     [],
@@ -221,8 +271,9 @@ it('keeps what a client of eu says, gets and is called by in eu alone', async ()
   expect(inUs.get(workspaceId)).toContain('table account public.workspace');
   expect(inUs.get(accounts.us.workspaceId)).toContain('table auth public.workspace');
   expect(inUs.get(INVITED)).toContainEqual(expect.stringMatching(/^file data-embedded\/mails\//));
-  const inEu = await findTexts(readAll(stack, 'eu'), [storedHash, callId, accounts.us.workspaceId]);
-  expect(inEu.get(storedHash)).toContain('table auth public.api_key');
+  const inEu = await findTexts(readAll(stack, 'eu'), [storedHash, keyId, jobId, callId, accounts.us.workspaceId]);
+  for (const text of [storedHash, keyId]) expect(inEu.get(text)).toContain('table auth public.api_key');
+  expect(inEu.get(jobId)).toContain('table media public.job');
   expect(inEu.get(callId)).toEqual(
     expect.arrayContaining([
       'table ledger public.event_log_record',
@@ -232,15 +283,31 @@ it('keeps what a client of eu says, gets and is called by in eu alone', async ()
     ]),
   );
   expect(inEu.get(accounts.us.workspaceId)).toEqual([]);
+
+  // The account layer is not even sent what it would not keep: positions in its feed go there, and sums of days.
+  const usage = await fetch(`${regionOf('eu').base_url}/svc/usage`, { headers: { authorization: `Bearer ${apiKey}` } });
+  const { totals } = (await usage.json()) as { totals: { requests: number } };
+  expect(totals.requests).toBeGreaterThan(1);
+  await until('the sums of the calls', () => readToldRequests(workspaceId) >= totals.requests, 120_000);
+  const requests = toAccountLayer.listRequests();
+  expect(new Set(requests.map(({ method, url }) => `${method} ${url.replace(/(?<=\?after=)[\w]*$/, '')}`))).toEqual(
+    new Set(['GET /internal/feed?after=', 'GET /internal/feed/digest?after=', 'PUT /internal/day-totals']),
+  );
+  expect(new Set(requests.flatMap(({ headers }) => headers))).toEqual(
+    new Set(['host', 'connection', 'x-turnpike-internal', 'content-type', 'content-length']),
+  );
+  const onTheWire = await findTexts(toAccountLayer.read(), [...secrets, workspaceId]);
+  expect(secrets.flatMap((text) => onTheWire.get(text) ?? ['not looked for'])).toEqual([]);
+  expect(onTheWire.get(workspaceId)).toContain('wire');
 });
 
 const lack = findLack();
 if (lack) process.stderr.write(`\n*** NOT TESTED: PACKETS BETWEEN THE REGIONS ARE NOT COUNTED. ${lack} ***\n`);
 (lack ? it.skip : it)(
-  'sends no packet from one region to the other, and from both those to the feed alone',
+  'sends no packet from one region to the other, from both those to the feed alone, and from eu none to another port',
   async () => {
     const { port_base: base, services, account } = stack.running.stack;
-    const feed = new URL(services['control-plane'].internal_url).port;
+    const feed = toAccountLayer.ports.join(', ');
     const accountPorts = [services['control-plane'].url, account.identity_provider_url, account.mail_catcher_url];
     const database = new URL(regionOf('us').postgres_url).port;
     const [us, eu] = [`{ ${base}-${base + 99} }`, `{ ${base + 100}-${base + 199} }`];
@@ -258,6 +325,8 @@ if (lack) process.stderr.write(`\n*** NOT TESTED: PACKETS BETWEEN THE REGIONS AR
       accountToEu: { from: 'account', to: eu, verdict: 'drop' },
       withinUs: { from: 'us', to: us, verdict: 'accept' },
       withinEu: { from: 'eu', to: eu, verdict: 'accept' },
+      // Answers go to ports of those who asked.
+      euElsewhere: { from: 'eu', to: '!= 0 ct direction original', verdict: 'drop' },
     } satisfies Record<string, Flow>;
     const counts = await PacketCounts.open(listPids(), { flows: Object.values(flows), ports: [base, base + 199] });
     const read = async () => {
@@ -273,14 +342,16 @@ if (lack) process.stderr.write(`\n*** NOT TESTED: PACKETS BETWEEN THE REGIONS AR
       });
       const seen = await read();
       const some = expect.any(Number);
-      const none = { usToEu: 0, euToUs: 0, accountToUs: 0, accountToEu: 0 };
+      const none = { usToEu: 0, euToUs: 0, accountToUs: 0, accountToEu: 0, euElsewhere: 0 };
       expect(seen).toEqual({ feedOfUs: some, feedOfEu: some, account: some, withinUs: some, withinEu: some, ...none });
       expect(Math.min(seen.withinUs ?? 0, seen.withinEu ?? 0)).toBeGreaterThan(0);
 
       // The same rules count and drop a packet that does cross.
-      expect(counts.canConnect('eu', Number(feed))).toBe(true);
+      expect(counts.canConnect('eu', toAccountLayer.ports[0] ?? 0)).toBe(true);
       expect(counts.canConnect('eu', base)).toBe(false);
       expect((await read()).euToUs).toBeGreaterThan(0);
+      expect(counts.canConnect('eu', Number(new URL(account.identity_provider_url).port) + 1_000)).toBe(false);
+      expect((await read()).euElsewhere).toBeGreaterThan(0);
     } finally {
       await counts.close();
     }
