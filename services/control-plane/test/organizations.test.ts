@@ -157,12 +157,17 @@ it('refuses to let the last owner go, in any way', async () => {
 it('lets nobody give or take more than they have', async () => {
   const { owner, path } = await anOrganization();
   const admin = await join(owner, path, 'admin');
+  const toOwner = { address: 'next@example.com', role: 'owner' };
+  const { body: invitation } = await owner.post(`${path}/invitations`, toOwner);
   const refused = [
     await admin.send('DELETE', `${path}/members/${owner.userId}`),
     await admin.send('PATCH', `${path}/members/${admin.userId}`, { role: 'owner' }),
     await admin.post(`${path}/invitations`, { address: 'new@example.com', role: 'owner' }),
+    await admin.post(`${path}/invitations`, { ...toOwner, role: 'developer' }),
+    await admin.send('DELETE', `${path}/invitations/${invitation.invitation_id}`),
   ];
-  expect(refused.map(({ status, body }) => [status, body.error])).toEqual(Array(3).fill([403, 'above_own_role']));
+  expect(refused.map(({ status, body }) => [status, body.error])).toEqual(Array(5).fill([403, 'above_own_role']));
+  expect((await owner.send('DELETE', `${path}/invitations/${invitation.invitation_id}`)).status).toBe(200);
 });
 
 it('keeps the names of those who have left beside the members, as their changes stay', async () => {

@@ -162,7 +162,7 @@ export const organizationRoutes = defineRoutes({
     promise: 'Takes an open invitation back.',
     params: z.object({ ...inOrganization, invitation_id: idSchema }),
     answer: done,
-    faults: UNKNOWN_INVITATION,
+    faults: { ...UNKNOWN_INVITATION, ...ABOVE_OWN_ROLE },
   },
   acceptInvitation: {
     access: { of: 'session' },

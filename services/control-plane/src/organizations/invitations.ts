@@ -3,7 +3,8 @@ import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
-import type { Db } from '../database/openDatabase.ts';
+import type { Db, Tx } from '../database/openDatabase.ts';
+import type { Prisma } from '../generated/client.ts';
 import { hashToken, newToken } from '../identity/sessions.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { Acting } from './members.ts';
@@ -66,6 +67,7 @@ export async function invite(
       where: { organizationId, createdAt: { gt: new Date(Date.now() - VALID_MS) } },
     });
     if (sent >= MAX_LISTED) throw new ApiError({ kind: 'too_many_invitations' });
+    await refuseHigher(tx, { organizationId, address }, actingRole);
     const { name: inviter } = await tx.user.findUniqueOrThrow({ where: { userId } });
     await tx.invitation.updateMany({
       where: { organizationId, address, status: 'open' },
@@ -98,13 +100,20 @@ export async function invite(
   });
 }
 
+/** Throws `above_own_role` where an open invitation has a role that the acting member could not give. */
+async function refuseHigher(tx: Tx, where: Prisma.InvitationWhereInput, actingRole: Role): Promise<void> {
+  const open = await tx.invitation.findFirst({ where: { ...where, status: 'open', endsAt: { gt: new Date() } } });
+  if (open && !isWithin(open.role as Role, actingRole)) throw new ApiError({ kind: 'above_own_role' });
+}
+
 export async function withdrawInvitation(
   db: Db,
-  { organizationId, userId }: Acting,
+  { organizationId, userId, role: actingRole }: Acting & { role: Role },
   invitationId: string,
   origin: Origin,
 ): Promise<void> {
   await db.$transaction(async (tx) => {
+    await refuseHigher(tx, { organizationId, invitationId }, actingRole);
     const { count } = await tx.invitation.updateMany({
       where: { invitationId, organizationId, status: 'open' },
       data: { status: 'withdrawn' },
