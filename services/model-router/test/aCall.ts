@@ -11,7 +11,7 @@ import { anEngineQueue } from './anEngineQueue.ts';
 import { anEngineRegistry } from './anEngineRegistry.ts';
 import { aPricedModel } from './aPricedModel.ts';
 
-/** So long that nothing happens but what a test shortens. */
+/** A time that no test reaches unless it shortens a timeout. */
 const LONG_MS = 30_000;
 export const LONG_TIMEOUTS: AnswerTimeouts = {
   firstEventMs: LONG_MS,
@@ -24,7 +24,7 @@ export const LONG_TIMEOUTS: AnswerTimeouts = {
   listenOnMs: LONG_MS,
 };
 
-/** Where a key's limits stand after a first small call. */
+/** A key's rate limits after its first small call. */
 export const RATE_LIMIT = {
   limitRequests: 600,
   remainingRequests: 599,
@@ -34,7 +34,7 @@ export const RATE_LIMIT = {
   resetTokensMs: 100,
 };
 
-/** Chat, by its row in the table. */
+/** The chat operation. */
 export const CHAT_OPERATION: AnsweredOperation = { ...CHAT, editWhole: editChatAnswer, chunks: CHAT_CHUNKS };
 
 /** An admitted chat of a few words. */

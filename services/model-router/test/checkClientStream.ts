@@ -12,8 +12,9 @@ const errorSchema = z.strictObject({
 });
 
 /**
- * How a stream of chat chunks ended, as a client sees it. Throws unless it is well formed: whole events of comments, chunks
- * with one identity, one role at the beginning and one finish reason at most, and then either `[DONE]` or one error.
+ * Returns how a stream of chat chunks ended for the client, and its chunks. Throws unless the stream is well formed:
+ * whole events, comments, and chunks with one identity. It has one role at the beginning and one finish reason at most,
+ * then either `[DONE]` or one error.
  */
 export function checkClientStream(bytes: Buffer): { end: 'done' | 'error'; chunks: z.infer<typeof chatChunkSchema>[] } {
   if (!isUtf8(bytes)) throw new Error('not UTF-8');

@@ -15,7 +15,7 @@ import type { OpenStreams } from './chunks/clientStream.ts';
 import type { Payload } from './fields/answerFields.ts';
 import type { AnsweredOperation } from './operations/operations.ts';
 
-/** An admitted call. Nothing of it changes on its way. */
+/** An admitted call. Its fields do not change while it runs. */
 export interface Call {
   readonly callId: string;
   readonly keyId: string;
@@ -23,47 +23,53 @@ export interface Call {
   readonly operation: AnsweredOperation;
   readonly request: InferenceRequest;
   readonly model: PricedModel;
-  /** What is held for it, and how many tokens it may have of an engine. */
+  /** The worst case that is held for the call, and the output tokens that an engine may generate. */
   readonly bound: UsageBound;
   /** Returns the charge of this call if it ends as a success with this usage. */
   readonly chargeOf: (usage: EngineUsage) => NanoUsd;
-  /** Keeps what engines cache of it apart from other workspaces' prompts. */
+  /** Separates the call's prompt in engine caches from the prompts of other workspaces. */
   readonly cacheSalt: string;
-  /** When the request came, by `performance.now()`. */
+  /** Arrival of the request, by `performance.now()`. */
   readonly receivedAt: number;
   readonly span: CallSpan;
-  /** Makes a log whose lines name the call: of most there is nothing to say. */
+  /** Creates the call's logger on first use, because most calls log nothing. */
   readonly log: () => Logger;
 }
 
-/** How an admitted call came out: all the ways there are. */
+/** Every way in which an admitted call can end. */
 export type Outcome =
-  /** The engine's answer is whole. `usage` is its own count, if it gave one; `rest` is what the client has not been sent yet. */
+  /**
+   * The engine's answer is complete. `usage` is the engine's count, if it sent one; `rest` is the part not yet sent to
+   * the client.
+   */
   (
     | { kind: 'whole'; usage: EngineUsage | undefined; rest: Payload | undefined }
     /** The client left while its images were fetched. */
     | { kind: 'left_before_engine' }
     | { kind: 'left_in_queue' }
-    /** The client left a stream of which no event had come from the engine, and none came soon after. */
+    /** The client left a stream before the engine's first event, and no event came within `listenOnMs`. */
     | { kind: 'left_before_event' }
-    /** The client left a stream; `usage` is the engine's count up to when it was told to stop. */
+    /** The client left a stream. `usage` is the engine's count up to the moment when the engine was stopped. */
     | { kind: 'left_midway'; usage: EngineUsage | undefined }
-    /** The router ended a stream that its engine did not fail; `usage` is the engine's count up to then. */
+    /** The router ended a stream that its engine did not fail. `usage` is the engine's count up to then. */
     | { kind: 'cut'; by: CutReason; afterMs: number; usage: EngineUsage | undefined }
-    /** Nothing has reached the client: its images cannot be used, no engine could have the call, or the ones that had it failed. */
+    /**
+     * The client got nothing: its images are unusable, no engine took the call, or the engines that took the call
+     * failed.
+     */
     | { kind: 'refused'; fault: CallFault }
-    /** The client has some of its stream, and gets no more. */
+    /** The client got a part of its stream and gets no more. */
     | { kind: 'broken_off'; fault: EngineFault; reason: string }
-    /** A mistake of ours, before any event of the engine. */
+    /** An error of the router before the engine's first event. */
     | { kind: 'unforeseen'; error: unknown }
   ) & {
-    /** The routing target whose engine had the call last; undefined where none had it. */
+    /** The routing target of the last engine that had the call. Undefined if no engine had the call. */
     target?: string | undefined;
   };
 
 export const ENGINE_FAILED: EngineFault = { kind: 'engine_failed' };
 
-/** What all calls are answered with: bound once, at the start of the process. */
+/** The dependencies of all calls, created once at the start of the process. */
 export interface AnswerDependencies extends Readonly<AuthErrorOptions> {
   readonly engines: Pick<EngineRegistry, 'findEngines' | 'isConfigured' | 'fitWindow' | 'report' | 'retries'>;
   readonly queue: EngineQueue;

@@ -13,24 +13,27 @@ import { OpenStreams } from './chunks/clientStream.ts';
 import { LISTEN_ON_MS } from './streamAttempt.ts';
 
 /**
- * A call has at most 16 images: one workspace has four such calls on their way, and a key as many again three times in line.
- * Each fetch is a socket, and `inAll` is far below what a process may open.
+ * A call has at most 16 images. So one workspace may fetch the images of four calls at once, and 12 more calls of a key
+ * may wait. Each fetch is a socket; `inAll` is far below the limit of sockets of a process.
  */
 const IMAGE_FETCHES = { inAll: 256, perWorkspace: 64, waitingPerKey: 192 };
-/** Longer than hosts that answer at all take for the images before; a client's own timeout is not reached by it. */
+/** Longest wait for a turn to fetch images. Working hosts answer sooner, and clients' timeouts are longer. */
 const IMAGE_WAIT_MS = 2_000;
-/** Two of the longest prompts there are at once, and as much again every minute; any question costs an engine something. */
+/**
+ * Bytes of prompts that engines count for refused calls of one key: two of the longest prompts at once, and as much
+ * again each minute. `least` is taken for any count, because each costs an engine work.
+ */
 const REFUSED_COUNTS = {
   bound: 'prompt_counts',
   capacity: 8 * 1_048_576,
   refillMs: 60_000,
   least: 4_096,
 } as const;
-/** Time that a client may leave an answer unread before it is cut and the engine's work cancelled. */
+/** Time that a client may leave an answer unread before the router cuts it and cancels the engine's work. */
 const SLOW_READER_MS = 60_000;
 const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, least: 1_024 } as const;
 
-/** The settings that answers go by. */
+/** The settings that answers depend on. */
 export interface AnswerSettings {
   KEYS_PAGE_URL?: string | undefined;
   BODIES_MAX_BYTES: number;
@@ -47,17 +50,17 @@ export interface AnswerSettings {
 
 /** Reads, admits and answers calls. */
 export interface Answers {
-  /** Memory for the bodies and whole answers of all calls under way. */
+  /** Memory for the bodies and non-streaming answers of all calls in progress. */
   bodies: BodyMemory;
-  /** The bytes of bodies that were read in vain, as their calls were refused, by key. */
+  /** Allowance, by key, of body bytes that are read for calls that are then refused. */
   refusedBodies: KeyAllowance;
-  /** The bytes of prompts that clients have had counted, by key. */
+  /** Allowance, by key, of prompt bytes for token counts that clients ask for. */
   tokenCounts: KeyAllowance;
   admission: AdmitCallDependencies;
   dependencies: AnswerDependencies;
 }
 
-/** Opens what calls are answered with. There is nothing to close: calls end by themselves. */
+/** Creates the dependencies of calls. There is nothing to close, because calls end by themselves. */
 export function openAnswers(
   { config, log }: Pick<ServiceBase<AnswerSettings>, 'config' | 'log'>,
   {

@@ -18,10 +18,10 @@ afterEach(async () => {
   jest.restoreAllMocks();
   await house.closeAll();
 });
-/** What breaks off after a second was taken up; on a busy machine a second is soon over. */
+/** Stops the clock. A break within a second counts as untaken, and on a busy machine the second is soon over. */
 const letTimeStandStill = () => jest.spyOn(performance, 'now').mockReturnValue(performance.now());
 
-/** What a stream that failed on its way must look like: its last event is an error, and it never says that it is done. */
+/** Expects a stream that failed midway: its last event is an error, and `[DONE]` is absent. */
 function expectErrorEvent(text: string): void {
   expect(text.trimEnd().split('\n\n').at(-1)).toMatch(/^data: \{"error":\{/);
   expect(text).not.toContain('[DONE]');
@@ -117,7 +117,7 @@ it('holds back an engine whose client reads nothing, and keeps 256 KiB at most',
     expect(response()?.writableLength).toBeLessThanOrEqual(262_144);
     return sent > 0 && stillPolls === 40;
   });
-  // What sockets hold on both sides of us, and no more: what it goes on producing has nowhere to go.
+  // Only the sockets on both sides hold bytes, because the router buffers no more.
   expect(sent * 65_536).toBeLessThan(64 * 1_048_576);
   expect(call.endings).toEqual([]);
   expect(engine.abortedRequests).toBe(0);
@@ -539,7 +539,7 @@ it('refuses with an event, and charges nothing, when the headers had to go befor
   expect(call.endings).toEqual([{ status: 'failure', reason: 'forced_tool_not_called' }]);
 });
 
-/** Where nobody waits for longer than an engine's room is closed. */
+/** A queue with a timeout shorter than the time for which an engine's room is closed. */
 const aShortQueue = () =>
   anEngineQueue({
     limits: {
@@ -552,7 +552,7 @@ const aShortQueue = () =>
     },
   });
 
-/** One, and another each time that its room could have opened again: a busy machine ends the wait late. */
+/** Expects one try, and one more for each time the room could have opened: on a busy machine the wait ends late. */
 function expectFewTries({ requestIds }: { requestIds: unknown[] }, sinceMs: number): void {
   expect(requestIds.length).toBeGreaterThanOrEqual(1);
   expect(requestIds.length).toBeLessThanOrEqual(1 + Math.floor((performance.now() - sinceMs) / FIRST_CLOSED_MS));

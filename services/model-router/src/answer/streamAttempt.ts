@@ -10,24 +10,24 @@ import type { StreamEncoder } from './chunks/streamEncoder.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 import { type AttemptEnd, dispatchCall } from './runOnEngines.ts';
 
-/** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
+/** Time that an engine has to end its response after its last event. Then the connection is dropped. */
 const TRAILER_MS = 1_000;
 
 /**
- * How long an engine may still give a count after its client has left a stream of which nothing had come. Its prompt is being
- * computed, and is not free.
+ * Time that an engine has to send a count after the client left a stream without an event. The prompt is being
+ * computed, and its work is charged.
  */
 export const LISTEN_ON_MS = 5_000;
 
-/** What all attempts at one stream share. */
+/** The parts of one stream that all its attempts share. */
 interface Stream {
   client: ClientStream;
   encoder: StreamEncoder;
-  /** When its time is up, by `performance.now()`, if it has no token by then; each token adds `MS_PER_TOKEN`. */
+  /** Deadline without any token, by `performance.now()`; each token adds `MS_PER_TOKEN`. */
   endsAt: number;
 }
 
-/** One attempt at a stream: the exchange with one engine, event by event, up to the last one before its end. */
+/** One attempt at a stream: exchanges events with one engine, up to the last event before the end. */
 export class StreamAttempt implements AttemptExchange, EngineListener, StreamReader {
   readonly #dependencies: AnswerDependencies;
   readonly #call: Call;
@@ -36,12 +36,12 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   readonly #endsAt: number;
   readonly #stream: EngineStream;
   readonly #end = Promise.withResolvers<AttemptEnd>();
-  /** Until the engine has to say more, and how long that is. */
+  /** Timeout for the engine's next event, and its length. */
   #silence: Deadline | undefined;
   #silenceMs = 0;
-  /** Until the stream's pace is checked. */
+  /** Timer of the next check of the stream's pace. */
   #total: NodeJS.Timeout | undefined;
-  /** The client has left; until no count is waited for any more. */
+  /** Set once the client has left: the timeout for the engine's count. */
   #listening: NodeJS.Timeout | undefined;
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
@@ -69,10 +69,10 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     });
   }
 
-  /** Resolves when the stream is whole, the client is gone, or another engine may be tried. */
+  /** Resolves when the stream is complete, the client has gone, or another engine may be tried. */
   run(): Promise<AttemptEnd> {
     const timeoutMs = this.#endsAt - performance.now();
-    // No engine has had it: the one before failed.
+    // No engine has the call now, because the attempt before failed.
     if (this.#client.hasLeft) return Promise.resolve({ kind: 'left_in_queue' });
     if (this.#dependencies.streams.isCut) this.#cut('shutdown');
     else if (timeoutMs <= 0) this.#cut('too_long');
@@ -117,7 +117,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     this.#fail(fault, `engine_${kind}`, { broken: kind });
   }
 
-  /** Ends the stream for an error of ours. Logs the error whatever has become of the stream. */
+  /** Ends the stream after an error of the router. Logs the error in every state of the stream. */
   onUnforeseen(error: unknown): void {
     const { callId, log } = this.#call;
     log().error({ callId, engine: this.#attempt.engine.id, err: error }, 'stream failed');
@@ -125,7 +125,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   }
 
   #awaitEvent(ms: number): void {
-    // Begun anew at every event, which costs a tenth of another timer.
+    // A restart at every event takes a tenth of the CPU time of a new timer.
     if (this.#silence && ms === this.#silenceMs) {
       this.#silence.restart();
       return;
@@ -139,27 +139,27 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     this.onError('left_out');
   }
 
-  /** The client hung up: the engine stops, at once where it has begun, else at its first count. */
+  /** Stops the engine after the client has left: at once if the stream has begun, else at the engine's first count. */
   clientLeft(): void {
     if (this.#isOver) return;
     if (this.#stream.hasBegun) this.#leave();
     else this.#listening = setTimeout(() => this.#leave(), this.#dependencies.timeouts.listenOnMs);
   }
 
-  /** The engine stops, and what it had counted is charged. */
+  /** Stops the engine. Its count so far is charged. */
   #leave(): void {
     if (!this.#over()) return;
     const { hasBegun, usage } = this.#stream;
     this.#end.resolve(hasBegun ? { kind: 'left_midway', usage } : { kind: 'left_before_event' });
   }
 
-  /** Hears the engine where nobody reads what it says: for its count alone. */
+  /** Reads the engine's events for the count only, after the client has left. */
   #count(end: StreamEnd | undefined): void {
     if (this.#stream.usage || end?.kind === 'whole' || end?.kind === 'unshowable') this.#leave();
     else if (end) this.#fail(end.fault, end.reason, { broken: end.broken });
   }
 
-  /** Goes on with the engine: the client has read all that was sent. */
+  /** Resumes reading from the engine, because the client has read all that was sent. */
   clientRead(): void {
     if (this.#isOver) return;
     this.#isPaused = false;
@@ -168,7 +168,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     this.#exchange?.resume();
   }
 
-  /** Ends the stream if it is slower than it may be. Tokens above those that were asked for are no progress. */
+  /** Ends the stream if it is slower than allowed. Tokens beyond the requested output count as no progress. */
   #checkPace(): void {
     const counted = Math.max(this.#stream.usage?.completionTokens ?? 0, this.#sent);
     const tokens = Math.min(counted, this.#call.bound.outputTokens);
@@ -177,7 +177,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     else this.#cut('too_long');
   }
 
-  /** Ends a stream that its engine did not fail: the engine stops, and what it had counted is charged. */
+  /** Ends a stream that its engine did not fail. Stops the engine and charges its count so far. */
   #cut(by: CutReason): void {
     const { hasBegun, usage } = this.#stream;
     if (this.#listening) this.#leave();
@@ -193,7 +193,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
 
   #take(step: StreamStep): void {
     this.#attempt.firstEvent();
-    // Bytes that were already on their way while the client is slow do not start the engine's clock again.
+    // Bytes that arrive while the client is slow do not restart the engine's timeout.
     if (!this.#isPaused) this.#awaitEvent(this.#dependencies.timeouts.betweenEventsMs);
     if (this.#listening) {
       this.#count(step.end);
@@ -208,7 +208,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
       if (this.#sent > 0) this.#cut('tool_calls');
       else this.#fail(ENGINE_FAILED, 'engine_sent_nonsense');
     } else {
-      // The answer is whole. Its connection may be used again once its response has ended.
+      // The answer is complete. Its connection is reused once the response has ended.
       this.#isOver = true;
       this.#removeFromOpen?.();
       clearTimeout(this.#total);
@@ -228,7 +228,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     }
     this.#sent += events.length;
     if (this.#client.write(events)) return;
-    // The client is slow: stop reading from the engine, whose silence is now our doing.
+    // The client is slow. Reading from the engine stops, so its silence is no longer measured.
     this.#isPaused = true;
     this.#silence?.stop();
     this.#silence = undefined;
@@ -236,7 +236,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     this.#attempt.unread();
   }
 
-  /** Cuts the client, because other calls wait for the room of its stream. The engine stops, and its count is charged. */
+  /** Cuts the client, because other calls wait for its room. Stops the engine and charges its count. */
   cutUnread(): void {
     const { callId, log } = this.#call;
     log().info({ callId, engine: this.#attempt.engine.id }, 'cut a stream that is not read: others wait for its room');
@@ -247,7 +247,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     this.#fail(this.#refusal?.toFault(this.#attempt.engine.dialect, this.#call) ?? ENGINE_FAILED, 'engine_refused');
   }
 
-  /** Ends the attempt without a whole answer. */
+  /** Ends the attempt without a complete answer. */
   #fail(
     fault: EngineFault,
     reason: string,
@@ -255,7 +255,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
   ): void {
     if (!this.#over()) return;
     this.#countFailure(reason);
-    // Nobody would read what another engine says.
+    // After the client has left, another engine's answer has no reader.
     const isOver = isFinal || this.#listening !== undefined;
     this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal: isOver, hasSent: this.#sent > 0 });
   }
@@ -271,7 +271,7 @@ export class StreamAttempt implements AttemptExchange, EngineListener, StreamRea
     );
   }
 
-  /** Ends the exchange with the engine, once; false when it had ended before. */
+  /** Ends the exchange with the engine once. Returns false if it had ended before. */
   #over(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

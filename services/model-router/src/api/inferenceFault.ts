@@ -7,7 +7,7 @@ import type { KeyBoundFault, RequestFault } from '@turnpike/request-reading/faul
 /** Why a model of this name is not served. */
 export type ModelFault =
   | { kind: 'unknown_model'; didYouMean: string[]; suggestedModel?: string }
-  /** Known here, but no engine of the region is configured for it. */
+  /** The catalog has the model, but no engine of the region is configured for it. */
   | { kind: 'model_without_capacity'; model: string }
   | { kind: 'model_disabled'; model: string }
   | ModelNotAllowed;
@@ -19,21 +19,21 @@ export type AdmissionFault =
   | { kind: 'catalog_unavailable' };
 
 /**
- * Why a stream is ended that its engine did not fail: its deadline passed, the router shuts down, the router made an error, or
- * the model's tool calls cannot be shown.
+ * Why the router ends a stream that its engine did not fail: deadline, shutdown, router error, or tool calls that
+ * cannot be shown.
  */
 export type CutReason = 'too_long' | 'shutdown' | 'unforeseen' | 'tool_calls';
 
-/** A stream may take this long for each of its tokens, beside its base time: 5 tokens a second. */
+/** Time that a stream has for each token, in addition to its base time: 5 tokens a second. */
 export const MS_PER_TOKEN = 200;
 
 /** The router ended a stream. */
 export interface CutFault {
   kind: 'stream_cut';
   by: CutReason;
-  /** From the request on. */
+  /** Time since the request. */
   afterMs: number;
-  /** Undefined where the engine had counted nothing. */
+  /** Undefined if the engine had sent no count. */
   charged: { completionTokens: number; chargeNanoUsd: bigint } | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface CutFault {
 export interface WindowUse {
   model: string;
   windowTokens: number;
-  /** Undefined where each of several texts has the window for itself. */
+  /** Undefined if each of several texts has the window for itself. */
   prompt: { tokens: number; isCounted: boolean; outputTokens: number } | undefined;
   /** Whether the output was shortened to fit, so that the prompt alone is too long. */
   isOutputFitted: boolean;
@@ -51,7 +51,7 @@ export interface WindowUse {
 export type EngineFault =
   | { kind: 'no_healthy_engine' }
   | { kind: 'engine_busy' }
-  /** More calls want an engine than there is room for, and this one's turn would not come, or did not, in time. */
+  /** The engines are full, and the call did not or will not get its turn in time. */
   | { kind: 'overloaded'; retryAfterSeconds: number }
   /** An engine took the call and failed it: a client must not repeat it blindly. */
   | { kind: 'engine_failed' }

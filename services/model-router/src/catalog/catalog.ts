@@ -37,13 +37,16 @@ const GENERATING_CATEGORIES = new Set(['text', 'code', 'reasoning', 'multimodal'
 /** Whether a model serves chat and completions. */
 export const generatesText = ({ category }: CatalogModel): boolean => GENERATING_CATEGORIES.has(category);
 
-/** Whether a model makes or takes media in place of text: it is known here, so that a call of text can be told, and not served. */
+/**
+ * Whether a model makes or takes media instead of text. A text call for it gets an explaining error instead of a
+ * service.
+ */
 export const isMedia = ({ category }: CatalogModel): boolean => MEDIA_CATEGORIES.has(category);
 
 /**
- * The model that a client's `model` value names in this region.
- * Throws `unknown_model` if nothing matches; a model not cleared for the region is not in its catalog, so from outside
- * the two look the same.
+ * Returns the model that a client's `model` value names in this region. Throws `unknown_model` if nothing matches or
+ * the model is retired, and `model_disabled` if it is disabled. The catalog lacks models that are not cleared for the
+ * region, so a client cannot tell them from unknown ones.
  */
 export function getModel(catalog: Catalog, name: string): PricedModel {
   const model = catalog.find(name);

@@ -20,55 +20,58 @@ import {
   MAX_QUESTIONS,
 } from './terms/limits.ts';
 
-/** What is under way on an engine. Kept by whoever exchanges bytes with it. */
+/** The traffic on an engine. Updated by each exchange of bytes with it. */
 export interface EngineTraffic {
   openCalls: number;
-  /** When the first of them found it idle, by `performance.now()`. */
+  /** Time when the first open call found the engine idle, by `performance.now()`. */
   busySinceMs: number;
-  /** When the engine last sent anything of a call's answer, by `performance.now()`. */
+  /** Time of the last bytes of an answer from the engine, by `performance.now()`. */
   heardAtMs: number;
 }
 
-/** A call that has heard nothing from its engine yet. */
+/** A call without any byte from its engine so far. */
 export interface UnheardCall {
   readonly isStream: boolean;
-  /** Called, perhaps again and again, when the engine turns out not to answer: the call goes elsewhere if it may. */
+  /**
+   * Called, possibly several times, when the engine turns out not to answer. The call moves to another engine if it
+   * may.
+   */
   leave(): void;
 }
 
 /**
- * An engine as operators see it.
+ * An engine's state as operators see it.
  * - `starting`: it has not produced a token yet.
  * - `ready`: it works.
- * - `out`: it is left out, for the reason given, until it has produced a token again.
- * - `draining`: it takes nothing new and finishes what it has.
+ * - `out`: it is left out, for the given reason, until it produces a token again.
+ * - `draining`: it takes no new call and finishes those it has.
  */
 export type EngineState = 'starting' | 'ready' | 'out' | 'draining';
 
 export interface EngineOptions {
   nowMs: () => number;
   random: () => number;
-  /** Ids of the engines that an operator holds back now. */
+  /** Ids of the engines that an operator has cordoned. */
   cordoned: ReadonlySet<string>;
   room: RoomLimits;
   dialect: Dialect;
-  /** Called when it serves something else than before. */
+  /** Called when the engine serves other models than before. */
   onServes?: () => void;
 }
 
-/** One serving engine with all that this router knows of it: its identity, and its health, load and room, fed by one report. */
+/** One serving engine: its identity, and this router's view of its health, load and room, fed by one report. */
 export class Engine {
-  /** Its own, also among the engines of one routing target; the same on every router. */
+  /** Unique within a routing target as well, and the same on every router. */
   readonly id: string;
   /** Scheme, host and port. */
   readonly origin: string;
-  /** Both, as every router names it. */
+  /** Id and origin, the name of the engine on every router. */
   readonly name: string;
-  /** What carries calls. */
+  /** Connections for clients' calls. */
   readonly connections: UpstreamConnections;
-  /** What carries the router's own questions. */
+  /** Connections for the router's own requests. */
   readonly pool: Pool;
-  /** How it is spoken to. */
+  /** The engine's paths, bodies and errors. */
   readonly dialect: Dialect;
   readonly health: EngineHealth;
   readonly load: EngineLoad;
@@ -77,21 +80,21 @@ export class Engine {
   readonly unheardCalls = new OrderedSet<UnheardCall>();
   /** Whether the ids of its answers repeat those of their calls. */
   repeatsCallIds = false;
-  /** Changed by `relist`, and so are the next three. */
+  /** Changed by `relist`, as are the next three fields. */
   listed!: ListedEngine;
-  /** The routing target it belongs to: what a usage row names as `model`. It says nothing of addresses. */
+  /** The routing target of the engine: the `model` of a usage row. It contains no address. */
   target!: string;
-  /** The canonical model it is listed for; undefined where what it serves decides. */
+  /** The canonical model that the engine is listed for. Undefined if the served names decide. */
   configuredModel: string | undefined;
   weight!: number;
-  /** Names it answers to, first one first. */
+  /** Model names that the engine answers to, the preferred one first. */
   servedNames: readonly string[] = [];
-  /** Tokens that prompt and answer have together. */
+  /** Limit of prompt and answer together, in tokens. */
   windowTokens: number | undefined;
-  /** False once it is gone from the list: it finishes what it has, and is forgotten. */
+  /** False once the engine has left the list: it finishes its calls and is then removed. */
   isListed = true;
   version: string | undefined;
-  /** What it said of itself last. */
+  /** The last report of the engine. */
   report: EngineReport | undefined;
   #served: ServedModels = { names: [], windowTokens: undefined };
   #lastState: EngineState = 'starting';
@@ -120,7 +123,7 @@ export class Engine {
     });
   }
 
-  /** Takes over how it is listed now. */
+  /** Takes over the engine's current list entry. */
   relist(listed: ListedEngine): void {
     this.listed = listed;
     this.target = listed.entry.id;
@@ -128,7 +131,7 @@ export class Engine {
     this.weight = listed.entry.weight;
   }
 
-  /** What it serves, as it last said. */
+  /** Sets the models that the engine serves by its last report. Calls `onServes` if they changed. */
   set served(served: ServedModels) {
     if (isDeepStrictEqual(served, this.#served)) return;
     this.#served = served;
@@ -141,7 +144,7 @@ export class Engine {
     return !this.isListed || this.#cordoned.has(this.id) || this.listed.isDraining;
   }
 
-  /** Whether it takes new calls. */
+  /** Whether the engine takes new calls. */
   get isHealthy(): boolean {
     return this.health.takesCalls && !this.isDraining;
   }
@@ -157,7 +160,7 @@ export class Engine {
     return this.state === this.#lastState ? this.#stateSince : new Date();
   }
 
-  /** The state where it changed since this was asked last. */
+  /** Returns the state if it changed since the last `noteState`, else undefined. */
   noteState(): EngineState | undefined {
     const { state } = this;
     if (state === this.#lastState) return undefined;
@@ -166,12 +169,12 @@ export class Engine {
     return state;
   }
 
-  /** Engines of one pool stand in for each other. */
+  /** Name of the pool. Engines of one pool replace each other. */
   get poolName(): string | undefined {
     return this.configuredModel ?? this.servedNames[0];
   }
 
-  /** Takes over what it says of itself. A count that fell is one that began anew, and the caches with it. */
+  /** Takes over a report. A counter that fell means a restart, which emptied the engine's caches. */
   takeReport(report: EngineReport): void {
     if ((report.prefixQueries ?? 0) < (this.report?.prefixQueries ?? 0)) this.load.restarted();
     this.report = report;
@@ -183,13 +186,13 @@ export class Engine {
     void this.dialect.sendTrial(this.pool, this.servedNames[0] ?? '', trial);
   }
 
-  /** Nothing new is sent to it; what is under way ends. */
+  /** Closes connections once their exchanges end. Nothing new is sent. */
   async close(): Promise<void> {
     this.connections.close();
     await this.pool.close();
   }
 
-  /** As `close`, and whatever has been asked of it breaks off. */
+  /** Closes the engine like `close`, but aborts the router's own requests. */
   async destroy(): Promise<void> {
     this.connections.close();
     await this.pool.destroy();
@@ -199,7 +202,7 @@ export class Engine {
 /** Returns the name of an engine on every router. Several engines may have one id, at other addresses. */
 export const toEngineName = ({ id, origin }: Pick<ListedEngine, 'id' | 'origin'>): string => `${id} ${origin}`;
 
-/** Which name an engine serves a model under; undefined if it does not. */
+/** Returns the name under which an engine serves a model. Returns undefined if it does not. */
 export function servedNameOf(
   engine: Pick<Engine, 'servedNames' | 'configuredModel'>,
   model: PricedModel,
@@ -210,14 +213,14 @@ export function servedNameOf(
   return engine.configuredModel === id ? servedNames[0] : undefined;
 }
 
-/** Errors by which an engine's host, or its name server, says that nobody listens. Any other may be this router's own trouble. */
+/** Errors that prove that nothing listens at an address. All others may be this router's own trouble. */
 const REFUSALS = new Set<unknown>(['ECONNREFUSED', 'ENOTFOUND']);
 
-/** Whether an error says that there is no engine. */
+/** Returns whether an error proves that there is no engine. */
 export const isRefusal = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && REFUSALS.has(error.code);
 
-/** The connections that carry calls to an engine. Each is opened when a call needs it. */
+/** Creates the connections for calls to an engine. Each is opened when a call needs it. */
 function openEngineConnections(origin: string): UpstreamConnections {
   const { protocol, hostname, port } = new URL(origin);
   const isEncrypted = protocol === 'https:';

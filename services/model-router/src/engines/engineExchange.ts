@@ -12,42 +12,42 @@ import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;
-  /** The bytes are the listener's during the call only: it copies what it keeps. */
+  /** The bytes are valid during the call only. The listener copies what it keeps. */
   onData(chunk: Buffer): void;
-  /** The answer is whole. Its connection is to be released or dropped. */
+  /** The answer is complete. Its connection has to be released or dropped. */
   onEnd(): void;
-  /** The exchange broke off, before or after headers. Nothing follows. */
+  /** The exchange broke off, before or after headers. No further callback follows. */
   onError(kind: EngineErrorKind): void;
-  /** A listener threw, or the request could not be written: an error of ours, and never the engine's. Nothing follows. */
+  /** A listener threw, or the request could not be written: an error of the router. No further callback follows. */
   onUnforeseen(error: unknown): void;
 }
 
 type CallEngine = Pick<Engine, 'origin' | 'connections' | 'traffic'>;
 
-/** What is sent to an engine. */
+/** A request to an engine. */
 export interface EngineRequest {
   path: string;
-  /** In pieces, as a dialect gives it. */
+  /** In pieces, as the dialect returns them. */
   body: readonly Buffer[];
-  /** Becomes part of the engine's own logs and of the answer's id; it has to be new for each attempt. */
+  /** Becomes part of the engine's logs and of the answer's id. It has to be new for each attempt. */
   requestId: string;
   traceparent: string | undefined;
 }
 
 /**
- * One exchange of bytes with an engine: sends a body, and reports what comes, unbuffered. The engine's silence, before its answer and
- * within, is the caller's to bound.
+ * One exchange of bytes with an engine: sends a body and reports the answer's bytes, unbuffered. Timeouts for the
+ * engine's silence are the caller's duty.
  */
 export class EngineExchange implements AnswerListener {
   readonly #engine: CallEngine;
   readonly #listener: EngineListener;
   readonly #beganAtMs = performance.now();
   #connection: UpstreamConnection | undefined;
-  /** What is left to send of the body. */
+  /** The part of the body that is not sent yet. */
   #unsent: Buffer[] = [];
   #isAnswered = false;
   #isPaused = false;
-  /** The connection may serve another call once this one's answer is whole. */
+  /** Whether the connection may serve another call after this answer is complete. */
   #isPersistent = false;
   #isOver = false;
 
@@ -59,14 +59,17 @@ export class EngineExchange implements AnswerListener {
     traffic.openCalls += 1;
   }
 
-  /** Sends the request once a connection is open. Resolves when it is on its way; never rejects. */
+  /**
+   * Sends the request once a connection is open. Resolves when the request has been handed to the connection; never
+   * rejects.
+   */
   async send({ path, body, requestId, traceparent }: EngineRequest): Promise<void> {
     const { connections, origin } = this.#engine;
     let connection: UpstreamConnection;
     try {
       connection = connections.takeIdle() ?? (await connections.open());
     } catch (error) {
-      // The engine has seen nothing of it.
+      // The engine has received nothing of the call.
       this.#fail(isRefusal(error) ? 'refused' : 'unreached');
       return;
     }
@@ -108,12 +111,14 @@ export class EngineExchange implements AnswerListener {
     this.#connection?.resume();
   }
 
-  /** Gives the connection of a whole answer to other calls, where it can serve them. */
+  /** Gives the connection of a complete answer to other calls, if it can serve them. */
   release(): void {
     this.#settle(this.#isPersistent);
   }
 
-  /** Drops the connection: the engine frees the request at its next step. The listener hears nothing afterwards. */
+  /**
+   * Drops the connection, so that the engine frees the request at its next step. The listener gets no further callback.
+   */
   abort(): void {
     this.#settle(false);
   }
@@ -123,7 +128,7 @@ export class EngineExchange implements AnswerListener {
     const head = answer.takeHead();
     if (head) {
       this.#isAnswered = true;
-      // Names and values take turns.
+      // Names and values alternate.
       const { headers } = head;
       let contentType = '';
       for (let at = 0; at < headers.length; at += 2) {
@@ -157,7 +162,7 @@ export class EngineExchange implements AnswerListener {
     this.#sendOn();
   }
 
-  /** A slice in each turn of the event loop, and none while the engine takes no more. */
+  /** Sends one slice in each turn of the event loop, and none while the connection is full. */
   #sendOn(): void {
     const slice = this.#unsent.shift();
     if (slice === undefined || this.#connection === undefined) return;
@@ -169,7 +174,9 @@ export class EngineExchange implements AnswerListener {
     if (this.#settle(false)) this.#listener.onError(kind);
   }
 
-  /** Ends the exchange, once; false when it had ended before. The connection is kept where it can serve another. */
+  /**
+   * Ends the exchange once. Returns false if it had ended before. Keeps the connection if it can serve another call.
+   */
   #settle(isPersistent: boolean): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

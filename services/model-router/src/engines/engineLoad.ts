@@ -19,22 +19,22 @@ import {
   WHOLE_PROMPT_MS,
 } from './terms/limits.ts';
 
-/** What an engine says of its load; any of it may be absent. */
+/** An engine's report of its load. Any field may be absent. */
 export interface LoadReport {
-  /** When it was read. */
+  /** Time of the report. */
   readonly atMs: number;
-  /** Requests that run and wait there, whoever sent them. */
+  /** Requests that run and wait on the engine, from any sender. */
   readonly running?: number | undefined;
   readonly waiting?: number | undefined;
-  /** Tokens that its key-value cache holds. */
+  /** Capacity of the engine's key-value cache, in tokens. */
   readonly cacheTokens?: number | undefined;
 }
 
-/** Work that is left on an engine. */
+/** Work in progress on an engine. */
 export interface Work {
-  /** Tokens of prompts that are still to be computed. */
+  /** Tokens of prompts that the engine has still to compute. */
   readonly queuedTokens: number;
-  /** Tokens that answers under way are expected to have. */
+  /** Tokens that the answers in progress are expected to have. */
   readonly answerTokens: number;
 }
 
@@ -44,68 +44,73 @@ export interface PlacedPrompt {
   hashes: readonly number[];
   /** Rendered bytes of the whole prompt. */
   promptBytes: number;
-  /** Tokens of it that are not expected to be cached there. */
+  /** Tokens of the prompt that the engine is not expected to have cached. */
   uncachedTokens: number;
   /** Tokens that the answer is expected to have. */
   outputTokens: number;
   /** Tokens that the answer may have. */
   maxOutputTokens: number;
-  /** Its first event is heard; a whole answer has none. */
+  /** Streams report their first event; non-streaming answers have none. */
   isStream: boolean;
 }
 
-/** A call that counts in the load of its engine until it ends there. */
+/** A call that counts in its engine's load until the call ends there. */
 export interface LoadedCall extends PlacedPrompt {
   readonly number: number;
   readonly sentAtMs: number;
-  /** Tokens of prompts that were still to be computed when it was sent, its own included. */
+  /** Tokens of prompts that were still to be computed when the call was sent, its own included. */
   readonly tokensAhead: number;
-  /** Numbers of the calls that last brought each block of its prompt there. */
+  /** Numbers of the calls that last brought each block of the prompt to the engine. */
   readonly broughtBy: readonly number[];
-  /** The oldest call whose prompt was not known to be computed when this one was sent. */
+  /** Number of the oldest call whose prompt was not known to be computed when this call was sent. */
   readonly oldestUnread: number;
-  /** The load of its key, and the generation there that the call belongs to. */
+  /** The load of the call's key, and the generation there that counts the call. */
   readonly own: KeyLoad;
   readonly generation: number;
   firstEventAtMs: number | undefined;
 }
 
 /**
- * What one router has under way on one engine and others say that they have there, what it believes to be cached there, and how
- * quick the engine is.
+ * The load of one engine: this router's work, other routers' reported work, the prompts expected in its cache, and its
+ * pace.
  */
 export class EngineLoad {
   readonly prefixes = new PrefixIndex();
-  /** How quick it is, as its calls show; anew where that can't be known any more. */
+  /** The engine's pace, measured by its calls. Replaced when the measurements may be outdated. */
   pace = new EnginePace();
-  /** Whether it is left out as slow, as of the last call that was placed. */
+  /** Whether the engine was left out as slow when the last call was placed. */
   isSlow = false;
-  /** When it may be tried again while it is slow; never while a trial is under way. */
+  /** Earliest time of the next trial while the engine is slow; infinite while a trial runs. */
   nextTrialAtMs = Number.NEGATIVE_INFINITY;
-  /** Calls under way. This and the next three are changed here alone. */
+  /** Calls in progress. This field and the next three are changed here only. */
   calls = 0;
-  /** Calls of which the engine has begun to answer, ever. */
+  /** Number of calls that the engine has ever begun to answer. */
   begun = 0;
-  /** Work under way there, by key. */
+  /** Work in progress on the engine, by key. */
   readonly keys = new Map<string, KeyLoad>();
-  /** Tokens of prompts and answers of all calls under way, which keep their part of the engine's cache until the end. */
+  /**
+   * Tokens of prompts and answers of all calls in progress. Each call keeps its part of the engine's cache until it
+   * ends.
+   */
   heldTokens = 0;
   readonly #nowMs: () => number;
   #answerTokens = 0;
-  /** Of prompts that are still to be computed. */
+  /** Tokens of this router's prompts that the engine has still to compute. */
   #queuedTokens = 0;
-  /** The work of other routers there, as they say. */
+  /** Work of other routers on the engine, by their reports. */
   #othersQueuedTokens = 0;
   #othersAnswerTokens = 0;
-  /** Whole answers, oldest first, whose prompts still count as queued. */
+  /** Non-streaming calls, oldest first, whose prompts still count as queued. */
   readonly #wholePrompts = new Map<number, { atMs: number; tokens: number }>();
-  /** Numbers of the calls whose prompt is not known to be computed, oldest first. */
+  /** Numbers of the calls whose prompts are not known to be computed, oldest first. */
   readonly #unread = new Set<number>();
-  /** Other routers' calls among them, by when they were heard of: when they have been computed is not told. */
+  /**
+   * Other routers' calls in `#unread`, with the time of their report. Routers do not report when a prompt is computed.
+   */
   readonly #othersPrompts = new Map<number, number>();
-  /** Streams among them: when each was sent, and behind how many tokens of prompts, its own included. */
+  /** Streams in `#unread`: send time, and tokens of prompts ahead, the stream's own included. */
   readonly #awaited = new Map<number, { atMs: number; tokensAhead: number }>();
-  /** When it last began a stream. */
+  /** Time when the engine last began a stream. */
   #heardAtMs = Number.NEGATIVE_INFINITY;
   #lastNumber = 0;
   #hasCached = false;
@@ -114,7 +119,7 @@ export class EngineLoad {
     this.#nowMs = nowMs;
   }
 
-  /** Tokens of this router's prompts that are still to be computed. */
+  /** Tokens of this router's prompts that the engine has still to compute. */
   get queuedTokens(): number {
     if (this.#wholePrompts.size > 0) this.#countWholePromptsAsComputed();
     return this.#queuedTokens;
@@ -138,29 +143,29 @@ export class EngineLoad {
     }
   }
 
-  /** Tokens of this router's work under way: prompts that are still to be computed, and answers. */
+  /** Tokens of this router's work in progress: prompts still to be computed, and answers. */
   get tokensInFlight(): number {
     return this.queuedTokens + this.#answerTokens;
   }
 
-  /** This router's work there. */
+  /** This router's work on the engine. */
   get work(): Work {
     return { queuedTokens: this.queuedTokens, answerTokens: this.#answerTokens };
   }
 
-  /** Tokens of work under way, whoever sent it, each by what it costs. */
+  /** Tokens of work in progress from all routers, weighted by cost. */
   get loadTokens(): number {
     const queuedTokens = this.queuedTokens + this.#othersQueuedTokens;
     return queuedTokens + OUTPUT_TOKEN_WEIGHT * (this.#answerTokens + this.#othersAnswerTokens);
   }
 
-  /** Another router has so much work there now, and had so much when it was heard before. */
+  /** Replaces another router's reported work on the engine. */
   hearWork(now: Work, before: Work): void {
     this.#othersQueuedTokens += now.queuedTokens - before.queuedTokens;
     this.#othersAnswerTokens += now.answerTokens - before.answerTokens;
   }
 
-  /** Another router has sent a prompt there: it is being computed, and will be cached. */
+  /** Notes a prompt that another router sent to the engine: it is being computed and will be cached. */
   hearPlaced(hashes: readonly number[]): void {
     this.#lastNumber += 1;
     this.prefixes.add(hashes, this.#lastNumber);
@@ -169,20 +174,20 @@ export class EngineLoad {
     this.#countOthersPromptsAsComputed();
   }
 
-  /** Takes over what the engine says. */
+  /** Takes over the cache capacity from an engine's report. */
   take({ cacheTokens }: LoadReport): void {
     if (cacheTokens !== undefined) this.prefixes.capacityBytes = cacheTokens * BYTES_PER_TOKEN;
   }
 
-  /** The engine began anew: nothing is cached there, and it may be quicker. */
+  /** Resets the state after a restart of the engine: its cache is empty, and its pace may differ. */
   restarted(): void {
     this.prefixes.clear();
     this.pace = new EnginePace();
   }
 
   /**
-   * Tokens of work that it must have besides what it was sent, as its next first event is late: it is taken to have as much
-   * left as it is late. `msPerToken` is what a prompt's token takes up to the first event elsewhere.
+   * Estimates unreported work in tokens: as much as the engine's next first event is late. Returns 0 while no event is
+   * late. `msPerToken` is the time per prompt token up to the first event on other engines.
    */
   lateTokens(msPerToken: number): number {
     const [oldest] = this.#awaited.values();
@@ -192,12 +197,12 @@ export class EngineLoad {
     return Math.max(0, silentMs - dueMs) / msPerToken;
   }
 
-  /** Part of a prompt that is expected to be cached, 0 to 1. */
+  /** Returns the expected cached part of a prompt, 0 to 1. */
   cachedShareOf(hashes: readonly number[], promptBytes: number): number {
     return promptBytes === 0 ? 0 : endOfBlocks(this.prefixes.match(hashes)) / promptBytes;
   }
 
-  /** Counts a call from now on, until `end`. */
+  /** Counts a call until `end`. */
   open(prompt: PlacedPrompt): LoadedCall {
     const { keyId, hashes, uncachedTokens, outputTokens, maxOutputTokens, isStream } = prompt;
     const sentAtMs = this.#nowMs();
@@ -221,7 +226,7 @@ export class EngineLoad {
     return { ...prompt, number, sentAtMs, tokensAhead, broughtBy, oldestUnread, own, generation, firstEventAtMs };
   }
 
-  /** Counts the prompt of a stream as computed: its first event is here. */
+  /** Counts the prompt of a stream as computed, at its first event. */
   firstEvent(call: LoadedCall): void {
     this.#computed(call);
     const nowMs = this.#nowMs();
@@ -231,7 +236,7 @@ export class EngineLoad {
     this.pace.firstEvents.add(Math.max(msPerToken, LEAST_MS_PER_TOKEN));
   }
 
-  /** Counts a call no more, and learns from the engine's count of it. To be called once. */
+  /** Removes a call from the counts and learns from the engine's token count. To be called once. */
   end(call: LoadedCall, result: AttemptResult): void {
     this.#computed(call);
     const { keyId, own, generation, uncachedTokens, outputTokens, maxOutputTokens, firstEventAtMs } = call;
@@ -244,14 +249,15 @@ export class EngineLoad {
     const counted = result.kind === 'whole' ? result.usage : undefined;
     if (!counted) return;
     const { promptTokens, cachedPromptTokens, completionTokens } = counted;
-    // An answer that came all at once does not say how much of its time the prompt took.
+    // A non-streaming answer does not show how long its prompt took.
     if (firstEventAtMs !== undefined && completionTokens >= MIN_PACED_TOKENS)
       this.pace.streams.add((this.#nowMs() - firstEventAtMs) / completionTokens);
-    // An engine that never counts any cached token does not say, and is believed to have what it was sent.
+    // An engine that has never counted a cached token may not report them, so its cache is assumed to keep what was
+    // sent.
     if (cachedPromptTokens > 0) this.#hasCached = true;
     if (!this.#hasCached || promptTokens === 0 || call.hashes.length === 0) return;
-    // If it had far less than was believed, it has dropped the first block that was missing, and with it all that was used no later;
-    // unless that block was only just on its way there.
+    // A count far below expectation means that the engine dropped the first missing block, and all blocks last used
+    // before that block. An exception is a block that was only on its way there.
     const { broughtBy, oldestUnread, promptBytes } = call;
     const held = blocksWithin((promptBytes * cachedPromptTokens) / promptTokens);
     const missing = broughtBy[held];
@@ -267,22 +273,22 @@ export class EngineLoad {
   }
 }
 
-/** What one key has under way on one engine, and whether others could soon have it. */
+/** The load of one key on one engine, and whether it soon ends. */
 export class KeyLoad {
-  /** This and the next two counts are changed here alone. */
+  /** This count and the next two are changed here only. */
   calls = 0;
   tokens = 0;
-  /** Tokens that its calls may come to. */
+  /** Upper bound of the tokens of the key's calls. */
   maxTokens = 0;
-  /** Calls that were under way when the generation began are of an earlier one. */
+  /** Number of the current generation. Calls in progress when it began belong to earlier ones. */
   #generation = 0;
   #sinceMs = Number.NEGATIVE_INFINITY;
   #size = 0;
   #left = 0;
-  /** Calls of the generation before, if half of them ended soon. */
+  /** Number of calls in the previous generation, if half of them ended soon, else 0. */
   #quickCalls = 0;
 
-  /** Counts a call, by its expected tokens and by its most. Returns the generation that it belongs to. */
+  /** Counts a call by its expected and its most tokens. Returns the generation of the call. */
   take(tokens: number, maxTokens: number): number {
     this.calls += 1;
     this.tokens += tokens;
@@ -290,7 +296,7 @@ export class KeyLoad {
     return this.#generation;
   }
 
-  /** Ends a call that `take` counted. */
+  /** Removes a call that `take` counted. */
   giveBack(
     { tokens, maxTokens, generation }: { tokens: number; maxTokens: number; generation: number },
     nowMs: number,
@@ -300,7 +306,7 @@ export class KeyLoad {
     this.maxTokens -= maxTokens;
     if (generation < this.#generation) this.#left -= 1;
     if (this.#left * 2 > this.#size) return;
-    // Half of the generation has ended, and another one begins.
+    // Half of the generation has ended, so the next one begins.
     this.#quickCalls = nowMs - this.#sinceMs <= SOON_MS ? this.#size : 0;
     this.#generation += 1;
     this.#sinceMs = nowMs;
@@ -309,24 +315,24 @@ export class KeyLoad {
   }
 
   /**
-   * Whether half of what it has will most likely have ended in 20 s: as it was the last time, with at least half as many
-   * calls, and as it still may be. Of a burst nothing is known.
+   * Returns whether half of the key's calls will probably end within `SOON_MS`. They did so last time, with at least
+   * half as many calls. False for a burst, because nothing is known of its calls.
    */
   comesBackSoon(nowMs: number): boolean {
     return nowMs - this.#sinceMs <= SOON_MS && this.calls <= 2 * this.#quickCalls;
   }
 }
 
-/** One measure of an engine's pace, in milliseconds a token, as its calls show it one after the other. */
+/** One measure of an engine's pace over its calls, in milliseconds a token. */
 class PaceMeasure {
-  /** The quickest of the last few calls; undefined until there were some. Changed here alone. */
+  /** The fastest of the last few calls. Undefined before `MIN_PACED_CALLS` calls. Changed here only. */
   now: number | undefined;
   readonly #latest: number;
   readonly #values: number[] = [];
-  /** The usual value, once it was asked for. Of one engine alone it is undefined, because it is compared with no other. */
+  /** Cached median. Undefined until it is asked for; an engine without others of its model is never compared. */
   #usual: number | undefined;
 
-  /** `latest` is how many calls tell what the pace is now. */
+  /** `latest` is the number of calls that decide the current pace. */
   constructor(latest: number) {
     this.#latest = latest;
   }
@@ -338,7 +344,7 @@ class PaceMeasure {
     this.#usual = undefined;
   }
 
-  /** The median of many calls, which a moment of much work does not change; undefined until there were some. */
+  /** The median of many calls, which a short peak of work does not change. Undefined before `MIN_PACED_CALLS` calls. */
   get usual(): number | undefined {
     if (this.#values.length < MIN_PACED_CALLS) return undefined;
     this.#usual ??= lowerMedian(this.#values);
@@ -347,12 +353,12 @@ class PaceMeasure {
 }
 
 /**
- * How quick one engine is, by two measures. The quickest of the last few calls counts: a slow engine makes all of them slow,
- * while a client that reads slowly, or a prompt that was not cached after all, is alone with it.
+ * The pace of one engine, by two measures. The fastest of the last few calls counts, because a slow engine slows all of
+ * them. A client that reads slowly, or a prompt that was not cached after all, slows only one call.
  */
 export class EnginePace {
-  /** From sending a call to its first event, by the tokens of prompts that were still to be computed then, its own included. */
+  /** Time from sending a call to its first event, per token of prompts still to be computed then, its own included. */
   readonly firstEvents = new PaceMeasure(LATEST_FIRST_EVENTS);
-  /** From the first event to the last, by the tokens of the answer. */
+  /** Time from the first event to the last, per token of the answer. */
   readonly streams = new PaceMeasure(LATEST_STREAMS);
 }

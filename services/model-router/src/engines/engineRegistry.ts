@@ -14,34 +14,34 @@ import { HEARD_WITHIN_MS, OUTLIER_ROUND_MS } from './terms/limits.ts';
 import { vllm } from './vllm/vllm.ts';
 import { type EngineWatch, watchEngine } from './watchEngine.ts';
 
-/** What a call has to tell of its engine. */
+/** A call's report about its engine. */
 export type CallNews =
   | { kind: 'completed'; workspaceId: string }
-  /** It broke off, or failed with a status of its own. That may be the call's doing. */
+  /** The exchange broke off or failed with an HTTP status. The call itself may be the cause. */
   | { kind: 'failed'; workspaceId: string }
-  /** It said nothing in time, which a call can bring about as well. */
+  /** The engine did not answer in time. The call itself may be the cause. */
   | { kind: 'silent' }
-  /** No connection stood in time. */
+  /** No connection was open in time. */
   | { kind: 'unreached' }
-  /** Nobody listens there. */
+  /** Nothing listens at the engine's address. */
   | { kind: 'refused' };
 
 /** The live view of the region's engines. */
 export interface EngineRegistry {
   /** Engines listed for a model or known to serve it, healthy or not. */
   findEngines(model: PricedModel): readonly Engine[];
-  /** Whether an entry names the model, though no engine stands behind it now. */
+  /** Whether an entry of the engines file names the model, even if it has no engine now. */
   isConfigured(model: PricedModel): boolean;
-  /** The model as its engines can serve it: with their window, where that is smaller than the catalog says. */
+  /** Returns the model with the window of its engines, if theirs is smaller than the catalog's. */
   fitWindow(model: PricedModel): PricedModel;
   /** Every engine of the region. */
   list(): readonly Engine[];
   report(engine: Engine, news: CallNews): void;
-  /** Targets whose engines cannot be listed. */
+  /** Routing targets whose engines cannot be listed. */
   listTargetFaults(): TargetFault[];
-  /** Why the engines file cannot be used. Undefined while it is in force. */
+  /** Why the engines file cannot be used. Undefined while it is in use. */
   fileFault(): FileFault | undefined;
-  /** How many calls may be tried again. */
+  /** The budget of retries. */
   readonly retries: RetryBudget;
   close(): Promise<void>;
 }
@@ -52,17 +52,17 @@ export interface EngineRegistryOptions {
   kubernetes: KubernetesApi | undefined;
   /** Ids of the engines that an operator has cordoned. */
   cordoned: ReadonlySet<string>;
-  /** What each engine is given before it has shown what it can carry. */
+  /** Limits of an engine's load until its reports show its capacity. */
   room: RoomLimits;
   metrics: Pick<InferenceMetrics, 'engineEjected' | 'engineProbed' | 'alerted'>;
   log: Logger;
 }
 
 /**
- * Keeps the region's engines: finds them, looks after each, and leaves out those that fail. An engine is left out at once
- * when it cannot be reached or cannot produce a token; for what clients' calls come to, only while half of the model's engines
- * remain. The last engine of a model stays, unless its host or the engine itself says that it is gone. Throws one line when the
- * engines file cannot be used.
+ * Keeps the region's engines: finds them, watches each, and leaves out those that fail. An engine that is unreachable
+ * or produces no token is left out at once. Failed calls alone leave an engine out only while half of the model's
+ * engines remain. The last engine of a model stays, unless its host or the engine itself reports that it is gone.
+ * Throws a one-line error if the engines file cannot be used.
  */
 export function createEngineRegistry(options: EngineRegistryOptions): EngineRegistry {
   const { enginesFile, kubernetes, cordoned, room, metrics, log } = options;
@@ -70,7 +70,10 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   const members = new Map<string, { engine: Engine; watch: EngineWatch }>();
   const list = (): Engine[] => [...members.values()].map(({ engine }) => engine);
   const alertedWindows = new Map<string, number>();
-  /** What is known of a model by its engines, until one of them comes, goes or serves something else: every call asks for it. */
+  /**
+   * Engines and window by model, cached because every call needs them. Cleared when an engine comes, goes or serves
+   * other models.
+   */
   let known = new WeakMap<PricedModel, { engines: readonly Engine[]; fitted: PricedModel }>();
   const forgetKnown = (): void => {
     known = new WeakMap();
@@ -92,7 +95,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     log,
   });
 
-  /** Makes the fleet what the list says; an engine that is no longer there finishes what it has. */
+  /** Makes the fleet match the list. An engine that is no longer listed finishes its calls. */
   function reconcile(): void {
     const listed = addresses.list();
     const wanted = new Set(listed.map(toEngineName));
@@ -123,7 +126,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   function leaveOut(engine: Engine, reason: OutReason): void {
-    // Whoever listens there next has nothing cached.
+    // The next process at this address has an empty cache.
     if (reason === 'refused') engine.load.restarted();
     const { health } = engine;
     const isLast = health.takesCalls && !poolOf(engine).some((other) => other !== engine && other.isHealthy);
@@ -141,7 +144,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     if (engine.health.keep()) log.warn({ engine: engine.id, reason }, 'engine is doubted, but the last of its model');
   }
 
-  /** Keeps the engine that was doubted least recently, where suspicion alone leaves a model without engines. */
+  /** Keeps the engine that was doubted least recently, if suspicion alone left a model without engines. */
   function keepOne(pool: readonly Engine[]): void {
     if (pool.some(({ isHealthy }) => isHealthy)) return;
     const [kept] = pool
@@ -151,19 +154,19 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   /**
-   * Leaves an engine out that does not answer, and tells the calls that wait there for a first word. Streams come first to
-   * what retries there are: a whole answer has longer to wait for the next chance.
+   * Leaves out an engine that does not answer, and moves the calls that wait there for a first byte. Streams get the
+   * available retries first, because a non-streaming answer has more time for the next chance.
    */
   function giveUp(engine: Engine, reason: OutReason): void {
     leaveOut(engine, reason);
     const isHeard = nowMs() - engine.traffic.heardAtMs < HEARD_WITHIN_MS;
-    // One that takes no connections while it drains is as it should be: it finishes what it has.
+    // A draining engine may refuse connections while it finishes its calls.
     if (isHeard || (reason === 'refused' && engine.isDraining)) return;
     const calls = [...engine.unheardCalls].sort((a, b) => Number(b.isStream) - Number(a.isStream));
     for (const call of calls) call.leave();
   }
 
-  /** Leaves an engine out that may be well: only as long as enough others are. */
+  /** Leaves out an engine on suspicion. Returns false, and changes nothing, if too few others are healthy. */
   function suspect(engine: Engine, reason: OutReason): boolean {
     const mayGo = isSpare(engine);
     if (mayGo) leaveOut(engine, reason);
@@ -265,10 +268,10 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     retries: new RetryBudget(nowMs),
     async close() {
       const watched = Array.from(members.values(), ({ watch }) => watch.close());
-      // Not waited for: a name server may take its time, and nothing is done with its answer any more.
+      // This close is not awaited, because a name server may be slow and its answer is no longer used.
       void addresses.close();
       await Promise.all([ticking.close(), file.close(), endpoints?.close()]);
-      // What a watch has asked ends with the connections.
+      // The requests of the watches end with the connections.
       await Promise.all(list().map((engine) => engine.destroy()));
       await Promise.all(watched);
     },

@@ -13,43 +13,43 @@ import {
   ROUND_MS,
 } from './terms/limits.ts';
 
-/** What an engine is given before it has shown what it can carry. */
+/** Limits of an engine's load until its reports show its capacity. */
 export interface RoomLimits {
-  /** Calls at a time. */
+  /** Concurrent calls. */
   calls: number;
-  /** Tokens under way at a time, prompts and answers, on an engine that does not say how many its cache holds. */
+  /** Tokens of prompts and answers in progress, for an engine that does not report its cache capacity. */
   tokens: number;
 }
 
-/** What room is measured in. */
+/** The units in which room is measured. */
 export type RoomMeasure = 'calls' | 'tokens';
 
 /**
- * AIMD (additive increase becomes a quarter at a time): how much one router may have under way on one engine. As much as runs there without waiting for
- * long in the engine's own queue, which is first come, first served. The limit begins with what the engine's cache holds, or
- * with the settings. It becomes less by what is too much when more waits there than it begins with in a second, or when the
- * engine says that it is full; and more by a quarter when it was felt and little waited there. Prompts that are still to be
- * computed are limited by themselves. Several routers share an engine in proportion to what they have there.
+ * AIMD limit on one router's concurrent work for one engine. It aims at a short queue in the engine, because that queue
+ * is first come, first served. The limit begins with the engine's cache capacity or with the settings. It falls by the
+ * excess when more requests wait than the engine starts in a second, or when the engine reports that it is full. It
+ * grows by a quarter when it was reached and little waited. Prompts still to be computed have a limit of their own.
+ * Several routers share an engine in proportion to their load there.
  *
- * An engine that says it is full is closed for a moment, longer each time; after that, one call at a time finds out whether it
- * takes any.
+ * An engine that reports that it is full is closed for a moment, longer each time. After that, one call at a time tests
+ * whether the engine takes any.
  */
 export class EngineRoom {
   readonly #limits: RoomLimits;
   readonly #load: EngineLoad;
   readonly #nowMs: () => number;
-  /** What may be under way, as a part of where it began. */
+  /** Current limit as a part of the initial one. */
   #callsFactor = 1;
   #tokensFactor = 1;
   readonly #isLimitFelt: Record<RoomMeasure, boolean> = { calls: false, tokens: false };
   #readAtMs = Number.NEGATIVE_INFINITY;
-  /** Whether the last report told how many requests the engine has. */
+  /** Whether the last report had the engine's request counts. */
   #isTold = false;
   #begunBefore = 0;
   #reportsWithQueue = 0;
-  /** Tokens that the limit began with: the capacity of the engine's cache, or the setting. */
+  /** Initial token limit: the capacity of the engine's cache, or the setting. */
   #tokensBase: number;
-  /** It has begun to answer no call since it said that it is full. */
+  /** True from a report that the engine is full until it begins to answer a call. */
   #isFull = false;
   #closedUntilMs = Number.NEGATIVE_INFINITY;
   #nextClosedMs = FIRST_CLOSED_MS;
@@ -61,7 +61,7 @@ export class EngineRoom {
     this.#nowMs = nowMs;
   }
 
-  /** Takes over what the engine says. */
+  /** Adjusts the limit to an engine's report. */
   take({ atMs, running, waiting, cacheTokens }: LoadReport): void {
     this.#tokensBase = cacheTokens ?? this.#limits.tokens;
     this.#isTold = running !== undefined && waiting !== undefined;
@@ -77,17 +77,20 @@ export class EngineRoom {
     else if (this.#reportsWithQueue >= REPORTS_BEFORE_LESS) this.#shrink((running + mayWait) / (running + waiting));
   }
 
-  /** Whether a call of so many tokens may go there now. An engine that has nothing of ours takes whatever comes, unless it says that it is full. */
+  /**
+   * Returns whether a call of so many tokens may go to the engine now. An engine without a call of this router takes
+   * any call, unless it reported that it is full.
+   */
   hasRoomFor(tokens: number): boolean {
     const nowMs = this.#nowMs();
     if (nowMs < this.#closedUntilMs) return false;
-    // Tries more, up to where it began, on an engine that says nothing of its queue, or says nothing any more.
+    // Without recent queue figures the limit grows again, up to its initial value.
     if (nowMs - this.#readAtMs > (this.#isTold ? REPORT_MAX_AGE_MS : ROUND_MS)) {
       this.#readAtMs = nowMs;
       this.#grow(1);
     }
     const { calls, heldTokens, queuedTokens } = this.#load;
-    // What is left of sums that came and went may be a little above 0.
+    // Rounding may leave a sum slightly above 0.
     if (this.#isFull && queuedTokens >= 1) return false;
     if (calls === 0) return true;
     if (queuedTokens >= PROMPT_TOKENS_AHEAD) return false;
@@ -98,14 +101,14 @@ export class EngineRoom {
     return !isCallsLimitFelt && !isTokensLimitFelt;
   }
 
-  /** What more may be under way. */
+  /** Returns how much more may be in progress. */
   free(measure: RoomMeasure): number {
     return Math.max(0, this.#limitOf(measure) - (measure === 'calls' ? this.#load.calls : this.#load.heldTokens));
   }
 
   /**
-   * A key would have more there if it might: a reason to try more as well, but only where it holds nothing for long. What an
-   * engine cannot carry after all is not to be found out with what nobody gets back.
+   * Notes that a key could use more room, which raises the limit as well. Only keys whose calls end soon count, because
+   * calls that hold room for long must not test an engine's capacity.
    */
   wantMore(keyId: string, measure: RoomMeasure): void {
     if (this.#load.keys.get(keyId)?.comesBackSoon(this.#nowMs())) this.#isLimitFelt[measure] = true;
@@ -121,7 +124,7 @@ export class EngineRoom {
     return maxTokens > share * this.#limitOf('tokens') && !own?.comesBackSoon(this.#nowMs());
   }
 
-  /** The engine says that it is full; calls that were refused together close it once. */
+  /** Notes that the engine reported to be full. Refusals at the same time close it once. */
   sayBusy(): void {
     this.#isFull = true;
     this.#shrink(AFTER_BUSY_SHARE);
@@ -131,7 +134,7 @@ export class EngineRoom {
     this.#nextClosedMs = Math.min(2 * this.#nextClosedMs, LONGEST_CLOSED_MS);
   }
 
-  /** The engine took a call and began to answer it. */
+  /** Notes that the engine began to answer a call. */
   sayBegun(): void {
     this.#isFull = false;
     this.#nextClosedMs = FIRST_CLOSED_MS;
@@ -148,7 +151,7 @@ export class EngineRoom {
     this.#isLimitFelt.tokens = false;
   }
 
-  /** Lets no more be under way than this part of what is. */
+  /** Lowers the limit to a part of the current load. */
   #shrink(part: number): void {
     if (this.#load.calls === 0) return;
     const calls = Math.max(this.#load.calls * part, LEAST_ROOM_CALLS);
@@ -158,21 +161,21 @@ export class EngineRoom {
   }
 }
 
-/** A quarter more, but not beyond the most; what is beyond stays. */
+/** Adds a quarter up to `most`; a factor above `most` stays. */
 const raise = (factor: number, most: number): number => Math.max(factor, Math.min(factor * ROOM_STEP_FACTOR, most));
 
-/** An engine with a limit to what may be under way there. */
+/** An engine with a limit on its load. */
 export interface RoomyEngine {
   readonly load: Pick<EngineLoad, 'keys'>;
   readonly room: Pick<EngineRoom, 'free'>;
 }
 
 /**
- * Which of the two a key has as much of on these engines as it may while others might want some; undefined if it may have
- * more. A dynamic threshold (Choudhury and Hahne): what it has, beside what is free. With a share of three quarters it may
- * have three times what is free, so alone it gets three quarters of all there is, two get three sevenths each, and however
- * many there are, something is free for one that has nothing yet. Who has fewer calls than that, three, is not bound: of
- * less room than four calls no quarter can be kept.
+ * Returns the measure in which a key has reached its share of these engines, or undefined if it may have more. Uses a
+ * dynamic threshold (Choudhury and Hahne), which compares the key's load with the free room. With a share of three
+ * quarters a key may have three times the free room. So one key gets three quarters of the room and two keys get three
+ * sevenths each. Some room is always free for a new key. A key with fewer calls than that multiple (three) is not
+ * bound, because a room of fewer than four calls cannot keep a quarter free.
  */
 export function findKeyBound(engines: readonly RoomyEngine[], keyId: string, share: number): RoomMeasure | undefined {
   let [ownCalls, ownTokens, freeCalls, freeTokens] = [0, 0, 0, 0];

@@ -128,12 +128,12 @@ interface Block {
   bytes: number;
   /** The number of the call that was sent here last with this block. */
   call: number;
-  /** Its neighbours by last use, in a ring that one which is no block closes. */
+  /** Neighbours by last use, in a ring closed by a block that holds nothing. */
   older: Block;
   newer: Block;
 }
 
-/** A block that is the only one of its ring. */
+/** Creates a block that is the only one of its ring. */
 function aBlock(hash: number, call: number): Block {
   const block = { hash, bytes: 0, call } as Block;
   block.older = block;
@@ -142,19 +142,19 @@ function aBlock(hash: number, call: number): Block {
 }
 
 /**
- * What we believe one engine still holds in its prefix cache: the prefixes sent there last, as many as it has room for. A
- * block is never older than one behind it in its prompt, so the tail of the oldest prompt is forgotten first, and whatever
- * is here is a whole prefix.
+ * The expected content of one engine's prefix cache: the last prefixes sent there, up to its capacity. A block is never
+ * older than one behind it in its prompt. So the tail of the oldest prompt is forgotten first, and the index has whole
+ * prefixes only.
  */
 export class PrefixIndex {
-  /** By hash, as signed numbers of 32 bits: larger ones are objects to V8. */
+  /** Blocks by hash, as signed 32-bit numbers, because V8 stores larger ones as objects. */
   readonly #blocks = new Map<number, Block>();
-  /** The newest is older than this, the oldest newer. */
+  /** The end of the ring, between the newest and the oldest block. */
   readonly #end = aBlock(0, 0);
   #bytes = 0;
   capacityBytes = DEFAULT_CACHE_BYTES;
 
-  /** How many of the prompt's leading blocks are here. */
+  /** Returns how many of the prompt's leading blocks are cached. */
   match(hashes: readonly number[]): number {
     let matched = 0;
     let missing = hashes.length + 1;
@@ -167,8 +167,8 @@ export class PrefixIndex {
   }
 
   /**
-   * Notes that a call with this prompt was sent there. Calls are numbered from 1 upwards. Returns the calls that had brought each of the
-   * prompt's leading blocks that were here.
+   * Notes that a call with this prompt was sent to the engine. Calls are numbered from 1 upwards. Returns the numbers
+   * of the calls that brought each known leading block.
    */
   add(hashes: readonly number[], call: number): number[] {
     const broughtBy: number[] = [];
@@ -192,12 +192,12 @@ export class PrefixIndex {
     return broughtBy.reverse();
   }
 
-  /** Forgets every block that no call after `call` has brought: the engine dropped one that was used as lately as they. */
+  /** Forgets every block that no call after `call` has used, because the engine dropped a block of that age. */
   forgetUpTo(call: number): void {
     while (this.#end.newer !== this.#end && this.#end.newer.call <= call) this.#remove(this.#end.newer);
   }
 
-  /** Forgets everything, as an engine does that was restarted. */
+  /** Forgets everything, for an engine that was restarted. */
   clear(): void {
     this.forgetUpTo(Number.POSITIVE_INFINITY);
   }
@@ -209,7 +209,7 @@ export class PrefixIndex {
   }
 }
 
-/** Makes a block the next older one of another. */
+/** Inserts a block as the next older one of another. */
 function linkBelow(block: Block, newer: Block): void {
   block.newer = newer;
   block.older = newer.older;
@@ -222,24 +222,25 @@ function unlink({ older, newer }: Block): void {
   newer.older = older;
 }
 
-/** More than workspaces that call within a few minutes; one that is not kept is made again in some microseconds. */
+/** Number of cached salts, above the workspaces that call within minutes. Computing one again takes microseconds. */
 const MAX_KEPT_SALTS = 10_000;
 
-/** Gives the salt of a call: what separates the prefix cache it may read from all others on a shared engine. */
+/** Returns the salt of a call, which separates its prefix cache on a shared engine. */
 export type CacheSaltOf = (call: {
   workspaceId: string;
   model: Pick<PricedModel, 'id' | 'sharesPrefixCache'>;
 }) => string;
 
 /**
- * Makes `cacheSaltOf`: a salt for each workspace, so that nobody learns by its speed what others have asked; one for all on a
- * model whose catalog entry lets workspaces share. Base64url, since engines refuse `/` in a salt.
+ * Creates `cacheSaltOf`. Each workspace has a salt, so that response times do not reveal other workspaces' prompts. A
+ * model has one salt for all if its catalog entry lets workspaces share. Salts are Base64url, because engines refuse
+ * `/` in a salt.
  */
 export function createCacheSalt([key]: NamedSecret[]): CacheSaltOf {
   if (!key) throw new Error('no key to make cache salts with');
   const salts = new Map<string, string>();
   return ({ workspaceId, model }) => {
-    // No workspace id has a space, so no workspace has a model's salt.
+    // Workspace ids have no space, so the two kinds of salt never collide.
     const owner = model.sharesPrefixCache ? `model ${model.id}` : workspaceId;
     const known = salts.get(owner);
     if (known !== undefined) return known;

@@ -34,18 +34,18 @@ export type ProbeResult = 'token' | 'busy' | 'silent' | 'failed';
 /** Why an engine is left out. */
 export type OutReason = 'refused' | 'unwell' | 'asleep' | 'unreachable' | 'no_token' | 'failed_calls' | 'fails_more';
 
-/** Reasons that the engine or its host gives. All others are suspicion, which may be this router's own trouble. */
+/** Reasons reported by the engine or its host. All others are suspicion, which may be this router's own trouble. */
 const FACTS: ReadonlySet<OutReason> = new Set(['refused', 'unwell', 'asleep']);
-/** Merely away: whether it is back is seen without a probe, so it is not waited for longer each time. */
+/** Reasons of absence. A return is seen without a probe, so the pause does not grow. */
 const AWAY: ReadonlySet<OutReason> = new Set([...FACTS, 'unreachable']);
 
-/** Whether a reason is a fact: it may leave a model without engines, which suspicion may not. */
+/** Whether a reason is a fact. A fact may leave a model without engines; suspicion may not. */
 export const isFact = (reason: OutReason): boolean => FACTS.has(reason);
 
 /**
- * Whether one engine may have calls: a state machine (docs/placement.md has its table). A circuit breaker stands before `out`:
- * after a pause one probe decides (half-open). The pause is 1 s, twice as long each further time, up to 60 s, give or take a
- * fifth so that routers do not come back together.
+ * Whether one engine may have calls, as a state machine (table in docs/placement.md). State `out` has a circuit
+ * breaker: after a pause one probe decides (half-open). The pause begins at 1 s and doubles up to 60 s. A random fifth
+ * more or less keeps routers from returning together.
  */
 export class EngineHealth {
   /** Results of its latest calls, for comparison with other engines. */
@@ -287,9 +287,9 @@ export class RecentCalls {
 }
 
 /**
- * Outlier detection: the engines of one model that fail far more of their workspaces than the median of them all, worst first.
- * The lower median, so that of two engines the better one sets the measure; an engine alone never stands out. One that is only
- * slow does not either: placement finds it, which knows how much each of them has to do (findSlow).
+ * Finds outliers: engines of one model that fail far more of their workspaces than the median of them all, worst first.
+ * The lower median is used, so that of two engines the better one is the measure. A single engine is never an outlier.
+ * Slow engines are found by `findSlow` of placement, which knows the work of each.
  */
 export function findOutliers<Engine>(fleet: readonly { engine: Engine; summary: CallSummary }[]): Engine[] {
   const voting = fleet.filter(({ summary }) => summary.workspaces >= MIN_VOTES);
@@ -301,7 +301,7 @@ export function findOutliers<Engine>(fleet: readonly { engine: Engine; summary: 
 }
 
 /**
- * Whether one more engine of a model may be left out on suspicion: half of them at most are, and one that takes calls has
+ * Returns whether one more engine of a model may be left out on suspicion. Half of them, and one that takes calls, have
  * to remain. `fleet` is every engine of the model, the suspect included.
  */
 export function mayLeaveOut<Engine extends { readonly isHealthy: boolean }>(
@@ -312,7 +312,7 @@ export function mayLeaveOut<Engine extends { readonly isHealthy: boolean }>(
   return remaining > 0 && remaining * 2 >= fleet.length;
 }
 
-/** How many calls may be tried again: one in ten of those of the last 30 s, and never fewer than ten. */
+/** The budget of retries: one in ten calls of the last 30 s, and at least ten. */
 export class RetryBudget {
   readonly #nowMs: () => number;
   /** One slot for each second of the window, used in turn. */
@@ -326,7 +326,7 @@ export class RetryBudget {
     this.#slot().calls += 1;
   }
 
-  /** Takes one retry; false when there is none left. */
+  /** Takes one retry. Returns false if none is left. */
   take(): boolean {
     if (this.left < 1) return false;
     this.#slot().retries += 1;

@@ -2,58 +2,58 @@ import { type Backlog, FairQueue, type Waiting } from './fairQueue.ts';
 import { MAX_RETRY_AFTER_SECONDS, MIN_TURN_MS, TURN_SLOT_MS, TURN_WINDOW_MS, UNREAD_MS } from './limits.ts';
 
 /**
- * Why a call is turned away.
- * - `key_share`: its key has its part of the queue already.
- * - `queue_full`: there is no more room, and nobody has more waiting than its key.
- * - `pushed_out`: it was the last of the key with most waiting, and gave way to another key's.
- * - `wait_too_long`: its turn would come too late, as turns are given now.
+ * Why a call is refused by the queue.
+ * - `key_share`: its key has its full share of the queue.
+ * - `queue_full`: the queue is full, and no other key has more waiting.
+ * - `pushed_out`: it was the last call of the key with most waiting and gave its place to another key's call.
+ * - `wait_too_long`: its expected wait is too long.
  * - `timeout`: its turn did not come in time.
  */
 export type ShedReason = 'key_share' | 'queue_full' | 'pushed_out' | 'wait_too_long' | 'timeout';
 
-/** How much may wait for the engines of one model. */
+/** Limits of the queue for one model. */
 export interface QueueLimits {
   maxCalls: number;
-  /** Memory of the bodies that wait. */
+  /** Memory of the waiting bodies. */
   maxBytes: number;
-  /** Part of both that one key may have, 0 to 1. */
+  /** Part of `maxCalls` and of `maxBytes` that one key may have, 0 to 1. */
   keyShare: number;
-  /** The longest that a call waits. */
+  /** Longest wait of a call. */
   timeoutMs: number;
-  /** A call that is expected to wait longer is told at once. */
+  /** Longest expected wait. A call above it is refused at once. */
   expectedWaitMs: number;
 }
 
-/** What comes of a turn; `held_back`: its key has as much under way as it may, so it lets others pass. */
+/** The result of a turn. `held_back`: the key has reached its share of the engines, so other keys go first. */
 export type Start = 'started' | 'no_room' | 'held_back';
 
-/** A call that waits for its turn; its flow is its key. */
+/** A call that waits for its turn. Its flow is its key. */
 export interface WaitingCall extends Waiting {
-  /** Puts it on an engine, if it can. */
+  /** Places the call on an engine, if one takes it. */
   tryStart(): Start;
   turnedAway(reason: ShedReason, retryAfterSeconds: number): void;
 }
 
 /**
- * The calls of one model that no engine has room for, in fair order between keys; those whose own key holds them back let
- * the others pass. Nothing happens here by itself: whoever frees room calls `startNext`, and somebody `askAgain` and `expire`
- * now and then.
+ * The waiting calls of one model, in fair order between keys. Keys that have reached their share of the engines let
+ * other keys pass. The queue has no timer: the caller that frees room calls `startNext`, and `EngineQueue` calls
+ * `askAgain` and `expire` regularly.
  */
 export class CallQueue {
-  /** Streams of the model that nobody reads, in whose place those that wait could be. */
+  /** Streams of the model that their clients do not read. A waiting call may get their room. */
   readonly unread = new UnreadStreams();
   readonly #limits: QueueLimits;
   readonly #nowMs: () => number;
   readonly #fair = new FairQueue<WaitingCall>();
-  /** Made anew when calls begin to wait for room. */
+  /** Replaced when calls begin to wait for room. */
   #rate = new TurnRate(0);
-  /** The same for each key that has calls waiting: others may send more than is waiting now. */
+  /** Turn rates of the keys with waiting calls, because other keys may send more calls later. */
   readonly #rates = new Map<string, TurnRate>();
-  /** Those that wait, each with the time since when. */
+  /** Waiting calls, each with the start of its wait. */
   readonly #waiting = new Map<WaitingCall, number>();
-  /** Keys that held their calls back when they had a turn, and were not asked again since. */
+  /** Keys that were held back at their last turn and not retried since. */
   readonly #passedOver = new Set<string>();
-  /** As of the last turn. */
+  /** Whether the last turn found no room. */
   #isRoomAwaited = false;
 
   constructor(limits: QueueLimits, nowMs: () => number) {
@@ -65,17 +65,20 @@ export class CallQueue {
     return this.#waiting.size;
   }
 
-  /** Whether a call of this key has anybody before it: its own calls, or others that no engine has room for. */
+  /**
+   * Returns whether a call of this key has to queue: behind the key's own calls, or behind calls that no engine has
+   * room for.
+   */
   isBehindOthers(flow: string): boolean {
     return this.#waiting.size > 0 && (this.#isRoomAwaited || this.#fair.backlogOf(flow).calls > 0);
   }
 
-  /** Whether what waits of this key waits for its own calls to end. */
+  /** Returns whether the key's waiting calls wait for its own running calls to end. */
   isPassedOver(flow: string): boolean {
     return this.#passedOver.has(flow);
   }
 
-  /** How long a call of another key has waited for room, of those that wait longest; 0 if none does. */
+  /** Returns the longest time that another key's call has waited for room, in ms; 0 if none does. */
   othersWaitMs(flow: string): number {
     if (!this.#isRoomAwaited) return 0;
     let earliestMs = this.#nowMs();
@@ -84,27 +87,29 @@ export class CallQueue {
     return this.#nowMs() - earliestMs;
   }
 
-  /** Why a call of this key and size would be turned away now; undefined if it would not. */
+  /** Returns why a call of this key and size would be refused now. Returns undefined if it would be queued. */
   findRefusal({ flow, bytes }: Pick<WaitingCall, 'flow' | 'bytes'>): ShedReason | undefined {
-    // What is alone may be larger than all there is.
+    // A single call may be larger than the queue.
     if (this.#waiting.size === 0) return undefined;
     const { expectedWaitMs, keyShare } = this.#limits;
     const own = this.#fair.backlogOf(flow);
     const after = { calls: own.calls + 1, bytes: own.bytes + bytes };
-    // What is alone may be larger than a share.
+    // A single call may be larger than its key's share.
     if (own.calls > 0 && this.#partOf(after) > keyShare) return 'key_share';
     if (this.#expectedWaitMs(flow) > expectedWaitMs) return 'wait_too_long';
     const isLarger = this.#partOf(this.#largest()?.backlog) > this.#partOf(after);
     return this.#hasPlaceFor(bytes) || isLarger ? undefined : 'queue_full';
   }
 
-  /** Whole seconds after which a call of this key may find a place. */
+  /** Returns the whole seconds after which a call of this key may find a place. */
   retryAfterSeconds(flow: string): number {
     const seconds = Math.ceil(this.#expectedWaitMs(flow) / 1_000);
     return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
   }
 
-  /** Lets a call wait, or turns it away; where the queue is full the key with most waiting gives way. */
+  /**
+   * Queues a call or refuses it. If the queue is full, the last call of the key with most waiting is refused instead.
+   */
   join(call: WaitingCall): void {
     const refusal = this.findRefusal(call) ?? this.#makeRoom(call);
     if (refusal) {
@@ -116,8 +121,8 @@ export class CallQueue {
   }
 
   /**
-   * Lets a call wait on that its engine refused when it had its turn: before the others of its key, for as long as it may from
-   * `sinceMs` on. It is not turned away for what has come since, nor does another give way to it.
+   * Queues a call again that its engine refused after its turn, before the other calls of its key. Its timeout counts
+   * from `sinceMs`. Limits of the queue do not apply to it.
    */
   waitOn(call: WaitingCall, sinceMs: number): void {
     if (this.#nowMs() - sinceMs >= this.#limits.timeoutMs) {
@@ -135,18 +140,18 @@ export class CallQueue {
     this.#waiting.set(call, sinceMs);
   }
 
-  /** Takes a call out whose client is gone. */
+  /** Removes a call whose client has left. */
   leave(call: WaitingCall): void {
     this.#fair.remove(call);
     this.#forget(call);
   }
 
-  /** Gives turns as long as an engine has room for the next in line. */
+  /** Gives turns while an engine has room for the next call. */
   startNext(): void {
     for (;;) {
       const next = this.#waiting.size === 0 ? undefined : this.#fair.peek(this.#passedOver);
       const start = next?.tryStart();
-      // While nobody waited for room, that none had a turn said nothing of it.
+      // The rate is measured only while calls wait for room. Before that, a lack of turns means nothing.
       if (start === 'no_room' && !this.#isRoomAwaited) this.#rate = new TurnRate(this.#nowMs());
       this.#isRoomAwaited = start === 'no_room';
       if (!next || this.#isRoomAwaited) return;
@@ -163,15 +168,15 @@ export class CallQueue {
   }
 
   /**
-   * Has keys asked again that held their calls back: one of which a call has ended, or all. Where many do, to ask each of them
-   * at every turn would take longer than the turns.
+   * Lets held-back keys have turns again: one key after one of its calls ended, or all. The queue does not retry all
+   * keys at every turn, because with many keys that takes longer than the turns.
    */
   askAgain(flow?: string): void {
     if (flow === undefined) this.#passedOver.clear();
     else this.#passedOver.delete(flow);
   }
 
-  /** Turns away all that waited too long. */
+  /** Refuses all calls that have waited for `timeoutMs`. */
   expire(): void {
     const dueMs = this.#nowMs() - this.#limits.timeoutMs;
     for (const [call, sinceMs] of this.#waiting) if (sinceMs <= dueMs) this.#turnAway(call, 'timeout');
@@ -209,12 +214,15 @@ export class CallQueue {
     return largest;
   }
 
-  /** How much of the queue that is, by calls or by bytes, whichever is more. */
+  /** Returns a backlog as a part of the queue, by calls or by bytes, whichever is more. */
   #partOf({ calls, bytes }: Omit<Backlog, 'cost'> = { calls: 0, bytes: 0 }): number {
     return Math.max(calls / this.#limits.maxCalls, bytes / this.#limits.maxBytes);
   }
 
-  /** What waits ahead at the pace of all turns, or the key's own calls at its own, whichever is longer; 0 if not known. */
+  /**
+   * Returns the expected wait of a key's next call in ms, 0 if unknown. Calls ahead count at the pace of all turns, the
+   * key's own calls at its own pace; the longer time wins.
+   */
   #expectedWaitMs(flow: string): number {
     if (this.#waiting.size === 0) return 0;
     const nowMs = this.#nowMs();
@@ -229,13 +237,13 @@ export class CallQueue {
   }
 }
 
-/** How fast turns are given while calls wait for them, by what they cost: what there is to share, as it shows. */
+/** The rate of turns while calls wait, by their cost. The rate shows the capacity to share. */
 export class TurnRate {
   /** The last 10 s in slots, oldest first. */
   readonly #slots: { atMs: number; cost: number }[] = [];
   readonly #beganAtMs: number;
 
-  /** To be made when calls begin to wait: what was before says nothing of what engines can carry. */
+  /** Starts at the beginning of a wait, because earlier turns do not show the engines' capacity. */
   constructor(nowMs: number) {
     this.#beganAtMs = nowMs;
   }
@@ -249,8 +257,8 @@ export class TurnRate {
   }
 
   /**
-   * How long the turns of so much cost will take; 0 while that cannot be told. One more turn, of `meanCost`, is taken to come
-   * right now, so that few turns do not make it endless.
+   * Returns the expected time of turns with this cost, in ms; 0 while that is unknown. One more turn of `meanCost` is
+   * assumed to come now, so that few turns do not make the time endless.
    */
   msFor(cost: number, { meanCost, nowMs }: { meanCost: number; nowMs: number }): number {
     const sinceMs = Math.max(this.#beganAtMs, nowMs - TURN_WINDOW_MS);
@@ -261,16 +269,16 @@ export class TurnRate {
   }
 }
 
-/** A stream that its client does not read. */
+/** A stream whose client does not read. */
 interface UnreadStream {
   readonly keyId: string;
-  /** Ends it as if its client had left. */
+  /** Ends the stream like one whose client has left. */
   cutUnread(): void;
 }
 
-/** Streams of one model whose clients do not read, though their engines go on. */
+/** The streams of one model whose clients do not read, while their engines continue. */
 class UnreadStreams {
-  /** The time since which each is unread, longest first. */
+  /** Start of each stream's unread time, the longest first. */
   readonly #since = new Map<UnreadStream, number>();
 
   add(stream: UnreadStream, nowMs: number): void {
@@ -281,7 +289,10 @@ class UnreadStreams {
     this.#since.delete(stream);
   }
 
-  /** The one to cut so that others have its room: of the key with most that were unread for 5 s, the one unread longest. */
+  /**
+   * Returns the stream to cut for a waiting call. It belongs to the key with most streams unread for `UNREAD_MS`, and
+   * is the one unread longest.
+   */
   find(isWaitedFor: (keyId: string) => boolean, nowMs: number): UnreadStream | undefined {
     const byKey = new Map<string, { first: UnreadStream; count: number }>();
     for (const [stream, sinceMs] of this.#since) {

@@ -5,24 +5,24 @@ import { FIXED_TOKENS } from '../engines/terms/limits.ts';
 import { lowerMedian } from '../health/engineHealth.ts';
 import { HOME_SPILL_TOKENS, SLOW_FACTOR, SLOW_MS } from './limits.ts';
 
-/** An engine as a choice compares it. */
+/** An engine with the figures that a choice compares. */
 export interface Candidate {
   readonly id: string;
-  /** Capacity beside the others': 2 serves twice as much as 1. */
+  /** Relative capacity: 2 serves twice as much as 1. */
   readonly weight: number;
-  /** Tokens of work that wait or run there, as an engine of weight 1 would feel them. */
+  /** Tokens of work that wait or run on the engine, scaled to an engine of weight 1. */
   readonly loadTokens: number;
-  /** Leading tokens of this prompt that it need not compute. */
+  /** Leading tokens of the prompt that the engine has cached. */
   readonly cachedTokens: number;
 }
 
 /**
  * Why a call goes to an engine.
- * - `only`: there is no other.
- * - `rendezvous`: no engine has any of the prompt, and its hash names this one.
- * - `match`: it has a part of the prompt, and least work is ahead of the first token there.
- * - `least_load`: least work is ahead there, though nothing of the prompt is cached.
- * - `spill`: where a new prompt belongs is so much busier that the idlest gets it.
+ * - `only`: there is no other engine.
+ * - `rendezvous`: no engine has any of the prompt cached, and the prompt's hash names this engine.
+ * - `match`: it has a part of the prompt cached, and the least work before the first token.
+ * - `least_load`: it has the least work before the first token, and nothing of the prompt cached.
+ * - `spill`: the engine that the hash names is much busier, so the least busy engine gets the call.
  */
 export type ChoiceReason = 'only' | 'rendezvous' | 'match' | 'least_load' | 'spill';
 
@@ -61,7 +61,7 @@ export function decide(
   { prefixHashes, promptBytes, promptTokens }: PlacedCall,
   random: () => number,
 ): EngineDecision | undefined {
-  // One alone is compared with no other.
+  // A single engine has no comparison.
   const usualMs = engines.length > 1 ? middleOf(engines, 'firstEvents') : undefined;
   const slow = engines.length > 1 ? findSlow(engines, usualMs) : NONE_SLOW;
   const areAllSlow = slow.size === engines.length;
@@ -87,9 +87,9 @@ export function decide(
 const NONE_SLOW: ReadonlySet<Engine> = new Set();
 
 /**
- * Finds the engines that are much slower than the others, as a throttled one is. Their latest calls are compared with the long
- * run of all: a moment of much work makes no engine look quick beside the others, nor does one stream that was held
- * up on its way and came all at once. A lighter engine may be slower in proportion.
+ * Finds the engines that are much slower than the others, for example throttled ones. Their latest calls are compared
+ * with the long-term pace of all. So neither a peak of work nor one stream that was delayed and came all at once makes
+ * an engine look fast. A lighter engine may be slower in proportion.
  */
 function findSlow(engines: readonly Engine[], usualFirst = Number.POSITIVE_INFINITY): ReadonlySet<Engine> {
   const usualStream = middleOf(engines, 'streams') ?? Number.POSITIVE_INFINITY;
@@ -105,8 +105,8 @@ function findSlow(engines: readonly Engine[], usualFirst = Number.POSITIVE_INFIN
 }
 
 /**
- * Returns the usual milliseconds a token, on an engine of weight 1: the lower median over engines, of two engines the quicker one.
- * Returns undefined until it is known.
+ * Returns the usual milliseconds a token, on an engine of weight 1: the lower median over engines, the faster one of
+ * two. Returns undefined until it is known.
  */
 function middleOf(engines: readonly Engine[], measure: 'firstEvents' | 'streams'): number | undefined {
   const known: number[] = [];
@@ -128,15 +128,17 @@ export interface Choice<Target> {
   readonly reason: ChoiceReason;
 }
 
-/** Tokens of work ahead of the call's first token there, as an engine of weight 1 would feel them: the score, least is best. */
+/**
+ * Score of an engine: tokens of work before the call's first token, scaled to an engine of weight 1. The least is best.
+ */
 const tokensAhead = ({ loadTokens, cachedTokens, weight }: Candidate, promptTokens: number): number =>
   loadTokens + (promptTokens - cachedTokens) / weight;
 
 /**
- * The engine a call goes to. A prefix that none has goes home, where its rendezvous hash says, unless home is much busier
- * than the idlest. Else the call goes where least work is ahead of its first token: what waits and runs there, and the
- * part of the prompt that is not cached. Equals are told apart by `random` (0 to 1), or all routers would send their short calls
- * to the same engine. Undefined when no engine is left.
+ * Chooses the engine of a call; undefined if there is none. An uncached prefix goes to its rendezvous-hash engine,
+ * unless that engine is much busier than the least busy one. Any other call goes to the engine with the least work
+ * before its first token. That is waiting and running work, and the uncached part of the prompt. `random` (0 to 1)
+ * decides between equals, so that routers do not send their short calls to the same engine.
  */
 export function chooseEngine<Target extends Candidate>(
   candidates: readonly Target[],
@@ -173,8 +175,9 @@ export function chooseEngine<Target extends Candidate>(
 }
 
 /**
- * The engine that a weighted rendezvous hash names for a prefix: all routers that see the same engines agree without
- * talking, each engine is named in proportion to its weight, and one that leaves or joins moves only its own prefixes.
+ * Returns the engine that a weighted rendezvous hash names for a prefix. Routers that see the same engines agree
+ * without communication. Each engine is named in proportion to its weight. An engine that leaves or joins moves only
+ * its own prefixes.
  */
 function findHome<Target extends { id: string; weight: number }>(
   targets: readonly Target[],
@@ -183,7 +186,7 @@ function findHome<Target extends { id: string; weight: number }>(
   let home: Target | undefined;
   let highest = Number.NEGATIVE_INFINITY;
   for (const target of targets) {
-    // Uniform between 0 and 1, both left out.
+    // Uniform between 0 and 1, both excluded.
     const uniform = (mix(crc32(target.id) ^ leadingHash) + 0.5) / 0x1_0000_0000;
     const score = -target.weight / Math.log(uniform);
     if (score <= highest) continue;
@@ -193,7 +196,7 @@ function findHome<Target extends { id: string; weight: number }>(
   return home;
 }
 
-/** Spreads 32 bits over 32 bits (MurmurHash3's finalizer). A checksum alone is linear: some engines would win more often. */
+/** Mixes 32 bits (MurmurHash3's finalizer), because a checksum alone is linear and would favor some engines. */
 function mix(bits: number): number {
   let mixed = bits;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
@@ -202,8 +205,8 @@ function mix(bits: number): number {
 }
 
 /**
- * Returns the attributes of a span that explain why a call went to its engine. Of the candidates it names the chosen one first, then those with the
- * best scores, 16 at most; all figures are tokens.
+ * Returns the attributes of a span that explain why a call went to its engine. They name the chosen engine first, then
+ * those with the best scores, 16 engines at most. All figures are tokens.
  */
 export function toDecisionAttributes({ reason, chosen, candidates, promptTokens }: Decision): SpanAttributes {
   const others = candidates

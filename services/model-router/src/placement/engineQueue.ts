@@ -8,7 +8,7 @@ import { CallQueue, type QueueLimits, type ShedReason, type Start, type WaitingC
 import { FULL_MS, QUEUE_LOOK_MS } from './limits.ts';
 import type { Attempt, Placement, Placer, QueueableCall } from './placer.ts';
 
-/** The answer to a call that needs an engine; an attempt counts in its engine's load until it ends. */
+/** The result of a call's wait for an engine. An attempt counts in its engine's load until it ends. */
 export type Turn =
   | { kind: 'placed'; attempt: Attempt }
   | { kind: 'refused'; fault: EngineFault | KeyBoundFault }
@@ -19,7 +19,7 @@ const NO_ENGINE: Turn = { kind: 'refused', fault: { kind: 'no_healthy_engine' } 
 export interface EngineQueueOptions {
   placer: Placer;
   limits: QueueLimits & {
-    /** Part of the room on a model's engines that one key alone may have, 0 to 1. */
+    /** Part of the room on a model's engines that a single key may have, 0 to 1. */
     engineKeyShare: number;
   };
   metrics: Pick<InferenceMetrics, 'queued' | 'shed' | 'keyBoundHit'>;
@@ -27,8 +27,8 @@ export interface EngineQueueOptions {
 }
 
 /**
- * Puts calls on engines that have room for them, in turn. Each model has a line of its own. An engine has one measure of its room,
- * whatever models it serves.
+ * Places calls on engines with room, in fair turns. Each model has a queue of its own. An engine has one room for all
+ * its models.
  */
 export class EngineQueue {
   readonly #placer: Placer;
@@ -46,8 +46,8 @@ export class EngineQueue {
   }
 
   /**
-   * Throws `overloaded`, or `key_bound_reached` where only its key's own calls are in its way, where a call of this key would
-   * be turned away now: known before anything is held for it.
+   * Throws `overloaded` if a call of this key would be refused now, so that nothing is held for it. Throws
+   * `key_bound_reached` if only the key's own calls are in its way.
    */
   checkRoom({ modelId, keyId, bytes }: { modelId: string; keyId: string; bytes: number }): void {
     const line = this.#lines.get(modelId);
@@ -57,9 +57,9 @@ export class EngineQueue {
   }
 
   /**
-   * Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. A call that its engine
-   * refused as full comes again with the time of its first question, on the queue's clock: it goes ahead, and waits no longer
-   * than that allows.
+   * Places a call once its key may have more room, an engine has room, and its turn has come. `sinceMs` is the start of
+   * the wait, on the queue's clock, for a call that its engine refused as full. Such a call goes ahead of others, and
+   * its timeout still counts from then.
    */
   place(call: QueueableCall, sinceMs?: number): Promise<Turn> {
     const { modelId, keyId } = call.placement;
@@ -68,20 +68,20 @@ export class EngineQueue {
     const engines = call.findEngines();
     if (engines.length === 0) return Promise.resolve(NO_ENGINE);
     const line = this.#lineOf(modelId);
-    // One that had its turn goes ahead of what waits, and may have another engine that has room.
+    // A call that had its turn goes ahead of waiting calls and may take another engine with room.
     const mayGoAhead = sinceMs !== undefined || !line.isBehindOthers(keyId);
     const attempt = mayGoAhead ? this.tryStart(call, cost, engines) : 'no_room';
     if (typeof attempt === 'object') return Promise.resolve({ kind: 'placed', attempt });
     const waiting = new WaitingTurn(this, line, { call, cost, sinceMs: sinceMs ?? this.#nowMs() });
     if (sinceMs === undefined) line.join(waiting);
     else line.waitOn(waiting, sinceMs);
-    // What keeps it, room or its own key, decides over those who come next.
+    // The reason that stopped this call, room or its own key, also decides about the next calls.
     if (mayGoAhead) line.startNext();
     this.#lookAgain();
     return waiting.turn;
   }
 
-  /** Places a call that its engine failed: it does not wait again, but goes where room is if it can. */
+  /** Places a call again after its engine failed. The call does not wait and prefers an engine with room. */
   placeAgain(call: QueueableCall): Turn {
     const engines = call.findEngines();
     const roomy = withRoom(engines, this.#placer.costOf(call.placement));
@@ -89,7 +89,7 @@ export class EngineQueue {
     return attempt ? { kind: 'placed', attempt } : NO_ENGINE;
   }
 
-  /** The attempt of a call whose turn it is, or the reason why it has none. */
+  /** Returns the attempt of a call whose turn it is, or the reason for having none. */
   tryStart(call: QueueableCall, cost: number, engines = call.findEngines()): Attempt | Exclude<Start, 'started'> {
     const { keyId } = call.placement;
     const bound = findKeyBound(engines, keyId, this.#limits.engineKeyShare);
@@ -102,12 +102,12 @@ export class EngineQueue {
     return attempt ?? (roomy.length > 0 ? 'held_back' : 'no_room');
   }
 
-  /** Counts a call that waited and has its turn. */
+  /** Records the wait of a call that got its turn. */
   started({ modelId }: Placement, sinceMs: number): void {
     this.#metrics.queued({ id: modelId }, (this.#nowMs() - sinceMs) / 1_000);
   }
 
-  /** The fault of a call that is turned away. */
+  /** Returns the fault of a refused call. */
   refuse(
     { modelId, keyId }: Pick<Placement, 'modelId' | 'keyId'>,
     reason: ShedReason,
@@ -119,41 +119,41 @@ export class EngineQueue {
     return { kind: 'overloaded', retryAfterSeconds };
   }
 
-  /** Gives turns: an engine may have more room. */
+  /** Gives turns, because an engine may have more room. */
   startNext(): void {
     for (const line of this.#lines.values()) line.startNext();
   }
 
-  /** An attempt has ended, and its room is free. */
+  /** Gives the room of an ended attempt to waiting calls. */
   ended(attempt: Attempt): void {
     const line = this.#lineOf(attempt.placement.modelId);
     line.askAgain(attempt.keyId);
     this.startNext();
   }
 
-  /** The client of an attempt does not read. */
+  /** Notes that the client of an attempt does not read. */
   unread(attempt: Attempt): void {
     this.#lineOf(attempt.placement.modelId).unread.add(attempt, this.#nowMs());
   }
 
-  /** The client of an attempt reads on. */
+  /** Notes that the client of an attempt reads again. */
   read(attempt: Attempt): void {
     this.#lineOf(attempt.placement.modelId).unread.remove(attempt);
   }
 
-  /** Calls that wait, by model. */
+  /** Iterates over the number of waiting calls by model. */
   *lengths(): Iterable<{ model: string; calls: number }> {
     for (const [model, { length: calls }] of this.#lines) yield { model, calls };
   }
 
-  /** There are never more than models in the catalog. */
+  /** Returns the queue of a model. There are at most as many as models in the catalog. */
   #lineOf(modelId: string): CallQueue {
     const line = this.#lines.get(modelId) ?? new CallQueue(this.#limits, this.#nowMs);
     this.#lines.set(modelId, line);
     return line;
   }
 
-  /** As long as a call waits. */
+  /** Starts a timer that runs while a call waits: it gives turns, cuts unread streams and applies timeouts. */
   #lookAgain(): void {
     this.#looking ??= setInterval(() => {
       for (const line of this.#lines.values()) line.askAgain();
@@ -171,7 +171,7 @@ export class EngineQueue {
     this.#looking.unref();
   }
 
-  /** One at a time: its room comes free, and only then is it known who still waits. */
+  /** Cuts one unread stream at a time, because the number of waiting calls is known only after its room is free. */
   #cutUnread(line: CallQueue): void {
     const found = line.unread.find((keyId) => line.othersWaitMs(keyId) >= FULL_MS, this.#nowMs());
     if (!found) return;
@@ -187,8 +187,8 @@ export class EngineQueue {
   }
 
   /**
-   * Returns the engines with room that a call may go to. A key that crowds three quarters of the engines, one at least, may not crowd
-   * the others too.
+   * Returns the engines with room that a call may use. A key that crowds three quarters of the engines (at least one)
+   * must not crowd the others.
    */
   #withoutCrowding(
     engines: readonly Engine[],
@@ -247,7 +247,7 @@ class WaitingTurn implements WaitingCall {
       this.#queue.started(this.#call.placement, this.#sinceMs);
       this.#turn.resolve({ kind: 'placed', attempt });
     } catch (error) {
-      // Of no concern to the call whose end gave this one its turn.
+      // The call whose end gave this turn must not fail with this error.
       this.#turn.reject(error);
     }
     this.#call.res.off('close', this.#onClose);
@@ -262,7 +262,7 @@ class WaitingTurn implements WaitingCall {
   readonly #onClose = (): void => {
     this.#line.leave(this);
     this.#turn.resolve({ kind: 'client_left' });
-    // The next in line may be smaller than this one was.
+    // The next call may be smaller and fit.
     this.#line.startNext();
   };
 }

@@ -1,15 +1,18 @@
-/** Something that waits. */
+/** An item of the queue. */
 export interface Waiting {
-  /** Whose share of the turns it takes. */
+  /** The flow whose share the item uses. */
   readonly flow: string;
-  /** The cost of its turn from that share: tokens. Above 0. */
+  /** Cost of the turn for the flow, in tokens. Above 0. */
   readonly cost: number;
-  /** Memory it holds while it waits. */
+  /** Memory that the item holds while it waits. */
   readonly bytes: number;
 }
 
 interface Line<Item> {
-  /** Start tag of the first in line, or of the next to come: all that the flow was given, on the scale of `#virtual` and never below it. */
+  /**
+   * Start tag of the flow's first or next item: all cost given to the flow, on the scale of `#virtual` and never below
+   * it.
+   */
   start: number;
   readonly items: Set<Item>;
   cost: number;
@@ -27,14 +30,14 @@ const NOTHING: Backlog = { calls: 0, bytes: 0, cost: 0 };
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Start-time fair queueing: the next turn is that of the flow which was given least, and within a flow it goes by arrival.
- * Of two flows that have always something waiting, none is ever given more than one item's cost beyond the other, whatever
- * each of them sends; all flows weigh the same. One that had nothing waiting begins where the others are, so nobody saves up
- * turns. What leaves without a turn costs its flow nothing.
+ * Start-time fair queueing. The next turn goes to the flow that was given the least cost; within a flow the order is by
+ * arrival. Of two flows with waiting items, neither gets more than one item's cost beyond the other. All flows have
+ * equal weight. A flow that had nothing waiting begins at the others' level, so flows cannot save turns. An item that
+ * leaves without a turn costs its flow nothing.
  */
 export class FairQueue<Item extends Waiting> {
   readonly #lines = new Map<string, Line<Item>>();
-  /** Start tag of the turn given last. */
+  /** Start tag of the last turn. */
   #virtual = 0;
   #calls = 0;
   #bytes = 0;

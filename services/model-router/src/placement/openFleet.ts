@@ -13,20 +13,23 @@ import { EngineQueue } from './engineQueue.ts';
 import { Placer } from './placer.ts';
 import { followRouters, RouterNews } from './routerNews.ts';
 
-/** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
+/**
+ * Limits of prompt counts, to spare the engines. An embedding sends 16 at a time, so one workspace may have two of them
+ * in progress.
+ */
 const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
 
 /**
- * Part of the room on a model's engines that one key may have when it is alone; several have less each, so that a newcomer always
- * finds some.
+ * Part of the room on a model's engines that a single key may have. Several keys have less each, so that a new key
+ * always finds room.
  */
 const ENGINE_KEY_SHARE = 0.75;
 /** Calls that may wait for the engines of one model. */
 const MAX_WAITING_CALLS = 1_000;
-/** Memory of the bodies that may wait for the engines of one model; `BODIES_MAX_BYTES` holds for them as well. */
+/** Memory of the bodies that may wait for the engines of one model. `BODIES_MAX_BYTES` includes them. */
 const MAX_WAITING_BYTES = 134_217_728;
 
-/** The settings that the fleet goes by. */
+/** The settings of the fleet. */
 export interface FleetSettings {
   ENGINES_FILE: string;
   CACHE_SALT_KEYS: NamedSecret[];
@@ -37,7 +40,7 @@ export interface FleetSettings {
   ENGINE_TOKENS: number;
 }
 
-/** The engines of the region, and who gets which. */
+/** The region's engines and the queue for them. */
 export interface OpenFleet {
   engines: EngineRegistry;
   queue: EngineQueue;
@@ -46,7 +49,7 @@ export interface OpenFleet {
   cacheSaltOf: CacheSaltOf;
 }
 
-/** Opens the list of engines and looks after them. By `shards` routers share which ones an operator holds back, and what each has under way. */
+/** Opens the list of engines and watches each. Routers share cordoned engines and their own load by `shards`. */
 export function openFleet(
   { config, log, shutdown }: ServiceBase<FleetSettings>,
   {

@@ -104,7 +104,7 @@ export class Placer {
     if (!decision) return undefined;
     const { engine, chosen, slow } = decision;
     for (const each of engines) each.load.isSlow = slow.has(each);
-    // Engines that get calls are measured by them.
+    // Calls measure the engines that get them; slow engines need trials.
     for (const each of slow) tryOut(each, this.#nowMs);
     const uncachedTokens = Math.max(0, promptTokens - chosen.cachedTokens);
     const tokens = { uncachedTokens, outputTokens, maxOutputTokens };
@@ -113,7 +113,10 @@ export class Placer {
     return new Attempt(decision, placement, { habits, loaded });
   }
 
-  /** Expected tokens of prompt and answer, cached or not: what the call takes of its key's share. At least 1. */
+  /**
+   * Returns the expected tokens of prompt and answer, cached or not: the cost of a call for its key's share. At least
+   * 1.
+   */
   costOf(placement: Placement): number {
     const { promptTokens, outputTokens } = this.#habitsOf(placement.modelId).expect(placement);
     return Math.max(1, promptTokens + outputTokens);
@@ -127,9 +130,9 @@ export class Placer {
 }
 
 /**
- * Tries an engine that is slow, where the last trial is long enough ago. It counts like any call, so that its time is compared
- * with that of the calls on the other engines, and those need not be tried. A trial that tells nothing, as it is refused, too
- * short or given up, leaves it to clients' calls: an engine that can't be tried must not be left out for ever.
+ * Sends a trial to a slow engine, if the last one is long enough ago. The trial counts like any call, so that its time
+ * compares with the calls on other engines. If it is refused, too short or given up, clients' calls measure the engine,
+ * because it must not stay out for ever.
  */
 export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>, nowMs: () => number): void {
   const { load, windowTokens = Number.POSITIVE_INFINITY } = engine;
@@ -166,26 +169,26 @@ export function tryOut(engine: Pick<Engine, 'load' | 'windowTokens' | 'tryOut'>,
   });
 }
 
-/** The exchange of bytes with the engine of an attempt. */
+/** An attempt's exchange with its engine. */
 export interface AttemptExchange {
-  /** Ends it, perhaps again and again: its engine turned out not to answer, and another one will have the call. */
+  /** Ends the exchange, possibly several times, because the engine does not answer and another engine gets the call. */
   leftOut(): void;
-  /** Ends it as if its client had left: other calls wait for the room of a stream that is not read. */
+  /** Ends an unread stream like one whose client has left, because other calls wait for its room. */
   cutUnread(): void;
 }
 
-/** The trace of a call and the metrics that show its attempts. */
+/** The trace of a call and the metrics of its attempts. */
 export interface AttemptObservation {
   span: CallSpan;
   metrics: Pick<InferenceMetrics, 'callPlaced' | 'engineFirstEvent' | 'cacheCounted' | 'streamEnded'>;
   model: PricedModel;
-  /** Whether the prompt is cached: engines cache nothing of texts to embed. */
+  /** Whether engines cache the prompt; they do not for embeddings. */
   isGenerating: boolean;
 }
 
 /** The queue that placed an attempt. */
 export interface AttemptQueue {
-  /** Lets a waiting call have the room that may be there now. */
+  /** Gives turns to waiting calls, because there may be room. */
   startNext(): void;
   ended(attempt: Attempt): void;
   unread(attempt: Attempt): void;
@@ -193,7 +196,7 @@ export interface AttemptQueue {
 }
 
 interface AttemptParts {
-  /** Learns from the engine's count of the call. */
+  /** The model's averages, which learn from the engine's count. */
   habits: Pick<ModelHabits, 'learn'>;
   loaded: LoadedCall;
 }

@@ -174,8 +174,8 @@ type Part = Exclude<NonNullable<Message['content']>, string>[number];
 type EngineMessage = Omit<Message, 'content'> & { content?: string | object[] | null | undefined };
 
 /**
- * A message as engines know it: `developer` is the convention's newer name for `system`, no tool call is none, and an answer
- * that was tool calls alone has a content of null.
+ * Converts a message to the engines' form. `developer` is the convention's newer name for `system`. An empty list of
+ * tool calls is dropped, and an answer of tool calls only gets null content.
  */
 const toEngineMessage = (message: Message): EngineMessage => ({
   ...(message.role === 'assistant' && { content: null }),
@@ -185,13 +185,13 @@ const toEngineMessage = (message: Message): EngineMessage => ({
   ...(message.role === 'assistant' && message.tool_calls?.length === 0 && { tool_calls: undefined }),
 });
 
-/** Only some engines know a refusal; others print its text. */
+/** Converts a part to the engines' form. A refusal becomes a text, because only some engines know refusals. */
 function toEnginePart(part: Part): object {
   if (part.type === 'refusal') return { type: 'text', text: part.refusal };
   return part.type === 'image_url' ? { type: part.type, image_url: toImage(part) } : part;
 }
 
-/** A text takes an image's place, as a template may not expect a message without parts. */
+/** Replaces remote images by empty texts, because a chat template may fail on a message without parts. */
 function withoutRemoteImages({ content: parts, ...others }: Message): object {
   const toPart = (part: Part) =>
     part.type !== 'image_url' || isInline(toImage(part).url) ? toEnginePart(part) : { type: 'text', text: '' };
@@ -201,8 +201,8 @@ function withoutRemoteImages({ content: parts, ...others }: Message): object {
 const HTTP_PATTERN = /^https?:/i;
 
 /**
- * An image as engines know it. An address alone is an image, too. Throws `image_unusable` for an address that is neither
- * http(s) nor a base64 data URL of an image.
+ * Converts an image to the engines' form; a bare address is an image too. Throws `image_unusable` for an address that
+ * is neither http(s) nor a base64 data URL of an image.
  */
 function toImage({ image_url: image }: Extract<Part, { type: 'image_url' }>): { url: string; detail?: string } {
   const { url: address, detail = undefined } = typeof image === 'string' ? { url: image } : image;
@@ -211,7 +211,10 @@ function toImage({ image_url: image }: Extract<Part, { type: 'image_url' }>): { 
   return { url, ...(detail !== undefined && { detail: detail === 'original' ? 'high' : detail }) };
 }
 
-/** The address of every image, in order. Throws `image_unusable`; nothing else is looked at before the call is admitted. */
+/**
+ * Returns the address of every image, in order. Throws `image_unusable`. Images are not fetched before the call is
+ * admitted.
+ */
 function findImages(messages: ChatRequest['messages']): RequestImages {
   const urls: string[] = [];
   const places: { message: number; part: number }[] = [];

@@ -24,17 +24,17 @@ export function readTemplateSwitch({ chat_template_kwargs: value }: Record<strin
   throw invalidRequest('chat_template_kwargs', 'chat_template_kwargs may hold only enable_thinking, true or false');
 }
 
-/** The least `top_p` that engines take, whose range leaves out 0. */
+/** Least `top_p` that engines take, because their range excludes 0. */
 const LEAST_TOP_P = 1e-9;
 
-/** The member that stands for a `top_p` of 0; none for every other value, whose digits stay the client's. */
+/** Returns the member that replaces a `top_p` of 0, and none for other values, which keep the client's digits. */
 export const leastTopP = (topP: number | undefined): { top_p?: number } => (topP === 0 ? { top_p: LEAST_TOP_P } : {});
 
 const WHOLE_NUMBER = /^-?\d+$/;
 
 /**
- * Throws `invalid_request` for a seed of more than 64 bits, by the digits the client wrote: as a double, the first seed
- * too large looks like the last that is not.
+ * Throws `invalid_request` for a seed of more than 64 bits. Compares the client's digits, because as doubles the first
+ * seed too large equals the last allowed one.
  */
 export function refuseSeedBeyond64Bits({ members, bytes }: Pick<JsonBody, 'members' | 'bytes'>): void {
   for (const { key, valueStart, end } of members) {

@@ -6,10 +6,10 @@ import { CHAT, parseChatRequest } from './chatRequest.ts';
 import type { InferenceRequest, Operation } from './inferenceRequest.ts';
 import { type PlacedLiteral, toLiteralTree, writeJson } from './writeJson.ts';
 
-/** The bytes that stand for long strings and for JSON schemas of a client's body, by the value itself. */
+/** The client's bytes of long strings and JSON schemas, by the parsed value. */
 export type KnownBytes = Map<unknown, readonly Buffer[]>;
 
-/** Long strings and schemas of a body, whose bytes are copied wherever they go. */
+/** Returns the long strings and schemas of a body. Their bytes are copied into the new body. */
 export function knownBytesOf({ value, literals }: Pick<JsonBody, 'value' | 'literals'>): KnownBytes {
   const known: KnownBytes = new Map();
   for (const { path, bytes } of literals) known.set(valueAt(value, path), [bytes]);
@@ -22,12 +22,12 @@ function valueAt(value: unknown, path: JsonPath): unknown {
   return found;
 }
 
-/** A shorter string is written again: it costs less than to look it up. */
+/** Least length of a copied string. Writing a shorter one again is cheaper than a map access. */
 const LONG_TEXT = 512;
 
 /**
- * Writes a chat's body and parses it as if a client had sent it, so that every check and every byte of a chat is the same in each API.
- * Values that are `known` are copied. Throws what a chat throws, with the field's name in the operation's API.
+ * Writes a chat's body and parses it like a client's, so that chats in every API have the same checks and bytes.
+ * `known` values are copied. Throws the faults of a chat, with the field names of the operation's API.
  */
 export async function parseAsChat(chat: object, known: KnownBytes, operation: Operation): Promise<InferenceRequest> {
   const literals = known.size > 0 ? toLiteralTree(placesOf(chat, known, [])) : undefined;
@@ -43,7 +43,10 @@ export async function parseAsChat(chat: object, known: KnownBytes, operation: Op
   return { ...request, operation, checkModel: (model, served) => inWords(() => request.checkModel(model, served)) };
 }
 
-/** Returns a fault of a chat with the names that its fields have in the operation's API. An element of a list is named by the list. */
+/**
+ * Returns a fault of a chat with the field names of the operation's API. The name of a list replaces that of its
+ * element.
+ */
 export function inWordsOf({ fieldNames }: Pick<Operation, 'fieldNames'>, fault: CallFault): CallFault {
   if (!fieldNames) return fault;
   if (fault.kind === 'image_unusable') return { ...fault, param: fieldNames.messages ?? 'messages' };

@@ -123,24 +123,25 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       await answerCall(answering, call, options);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
-      // A body that a gate refuses was read in vain. Each key has an allowance of such bodies.
+      // A body that a gate refuses was read for nothing. Each key has an allowance of such bodies.
       if (!isAdmitted && isOfTheKey(fault)) refusedBodies.take(keyId, room.bytes);
       if (!res.headersSent) res.removeHeader(RESPONSE_FORMAT_HEADER);
-      // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
+      // Another router may admit calls. The client reconnects and reaches a router that is ready.
       if (fault?.kind === 'admission_unavailable' || fault?.kind === 'spool_unavailable') res.shouldKeepAlive = false;
       if (fault?.kind === 'key_bound_reached') answering.metrics.keyBoundHit(fault.bound, keyId);
       throw error;
     } finally {
-      // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.
+      // The room stays open after the client leaves, because an engine may still use the body for a non-streaming
+      // answer.
       room.close();
     }
   };
 }
 
-/** Whether a body was refused for what its key sends: then it counts toward the key's allowance of such bodies. */
+/** Returns whether a refusal is the key's doing, so that the body counts toward its allowance. */
 export const isOfTheKey = (fault: InferenceFault | undefined): boolean => !(fault && NOT_OF_THE_KEY.has(fault.kind));
 
-/** Refusals that are no doing of the key's, or of bodies that never were whole, or counted elsewhere. */
+/** Refusals that are not the key's doing, concern incomplete bodies, or are counted elsewhere. */
 const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
   'body_aborted',
   'body_too_slow',
@@ -156,7 +157,10 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
   'auth_unavailable',
 ]);
 
-/** Gate 3: the model, whether the key may call it, its price version, and whether anything could serve it now. */
+/**
+ * Gate 3 returns the model and its price version. Throws if the model is unknown, the key may not call it, or nothing
+ * can serve it now.
+ */
 export function resolveModel(
   request: InferenceRequest,
   key: KeyRecord,

@@ -12,11 +12,13 @@ const CLOSE_BRACKET = 0x5d;
 const LAST_ASCII = 0x7f;
 const USAGE_MARK = Buffer.from(',"usage":{');
 const NOTHING = Buffer.alloc(0);
-/** By byte, whether it may stand behind a backslash and is read in one way alone; no part of a character that is written as `\\u`. */
+/**
+ * Is 1 at bytes that form a copyable escape with a backslash. `u` is 0, because its escape may write half a character.
+ */
 const SHORT_ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\bfnrt')) SHORT_ESCAPES[byte] = 1;
 
-/** How an engine writes a new value that is one text and nothing else, by the key it stands under. */
+/** The forms in which engines write a value that is one text and nothing else, by the key of the value. */
 const PLAIN_FORMS: Record<'delta' | 'text', readonly { field: PlainField; start: string; end: string }[]> = {
   delta: [
     { field: 'content', start: '{"content":"', end: '"}' },
@@ -27,14 +29,15 @@ const PLAIN_FORMS: Record<'delta' | 'text', readonly { field: PlainField; start:
 };
 
 /**
- * The bytes around the text that the chunks of a stream share, as the engine writes them and as the client gets them. It is
- * learned from a chunk that was parsed; later chunks of plain text within the same bytes are edited by copying. The bytes
- * `,"usage":{` cannot stand inside a JSON string, where quotes are escaped, so the running usage is found without parsing.
+ * The bytes around the text that all chunks of a stream share, as the engine writes them and as the client gets them.
+ * They are learned from one parsed chunk. Later chunks of plain text within the same bytes are edited by copying. A
+ * JSON string cannot contain the bytes `,"usage":{`, because quotes are escaped there. So the running usage is found
+ * without parsing.
  */
 export class ChunkFrame {
   readonly #head: Buffer;
   readonly #tail: Buffer;
-  /** The client's whole event around the text, which stands once in each gap. */
+  /** The client's event around the text, which goes once into each gap between the parts. */
   readonly #clientParts: readonly Buffer[];
   readonly #begin: PlainFrame['begin'];
   #clientBytes = 0;
@@ -51,8 +54,8 @@ export class ChunkFrame {
   }
 
   /**
-   * Learns the frame from a chunk with a plain value under `valueKey`, whose event the encoder has just written. Undefined where the
-   * chunk's bytes, or the events, are not of one form.
+   * Learns the frame from a chunk with a plain value under `valueKey`, after the encoder wrote the event for the chunk.
+   * Returns undefined if the bytes of the chunk or of the events have another form.
    */
   static learn(
     data: Buffer,
@@ -60,7 +63,7 @@ export class ChunkFrame {
   ): ChunkFrame | undefined {
     const { body } = cutUsage(data);
     const mark = `"${valueKey}":`;
-    // Unescaped quotes stand around keys alone, so this is the key and no part of a text.
+    // The opening quote is unescaped, so this is a key and no part of a text.
     const start = body.indexOf(mark) + mark.length;
     const end = endOfValue(body, start);
     if (start < mark.length || end === -1) return undefined;
@@ -75,10 +78,13 @@ export class ChunkFrame {
     return undefined;
   }
 
-  /** The client's event for a chunk of this frame, and the running usage it had. Undefined where the chunk has to be parsed. */
+  /**
+   * Returns the client's event for a chunk of this frame, and the chunk's usage. Returns undefined if the chunk has to
+   * be parsed.
+   */
   edit(data: Buffer): { event: Buffer; usage: Buffer | undefined } | undefined {
     const { start, end } = findUsage(data);
-    // Most engines write it behind the text: then nothing is copied to leave it out.
+    // Most engines write the usage after the text. Then nothing is copied to drop it.
     if (start < this.#head.length) return this.#editCut(data);
     const event = this.#toEvent(data, start, end);
     return event && { event, usage: start === end ? undefined : data.subarray(start + USAGE_MARK.length - 1, end) };
@@ -90,7 +96,10 @@ export class ChunkFrame {
     return event && { event, usage };
   }
 
-  /** Writes the client's event for a chunk in which `from` to `to` does not count. */
+  /**
+   * Returns the client's event for a chunk without its bytes `from` to `to`. Returns undefined if the chunk has to be
+   * parsed.
+   */
   #toEvent(data: Buffer, from: number, to: number): Buffer | undefined {
     const textStart = this.#head.length;
     const textEnd = data.length - (to - from) - this.#tail.length;
@@ -98,7 +107,7 @@ export class ChunkFrame {
     const isTail = stands(this.#tail, data, textEnd, 0, from - textEnd) && stands(this.#tail, data, to, from - textEnd);
     if (!isTail || !isPlain(data, textStart, textEnd)) return undefined;
     const textBytes = textEnd - textStart;
-    // Beginnings are ASCII: a name and a number.
+    // A beginning is ASCII: the name and number of the event.
     const beginning = this.#begin?.(data.subarray(textStart, textEnd)) ?? '';
     const event = Buffer.allocUnsafe(beginning.length + this.#clientBytes + (this.#clientParts.length - 1) * textBytes);
     let position = beginning === '' ? 0 : event.write(beginning, 'latin1');
@@ -110,7 +119,9 @@ export class ChunkFrame {
   }
 }
 
-/** Copies in memory of their own: a few bytes of a chunk, or of Node's pool, would keep 8 KiB of it for as long as the stream lasts. */
+/**
+ * Copies pieces into memory of their own. A slice would keep 8 KiB of a chunk or of Node's pool until the stream ends.
+ */
 function copyTogether(pieces: readonly Buffer[]): Buffer[] {
   let size = 0;
   for (const { length } of pieces) size += length;
@@ -125,13 +136,16 @@ function copyTogether(pieces: readonly Buffer[]): Buffer[] {
   return copies;
 }
 
-/** Whether the bytes of `part`, all or some, stand in `data` at a place. Faster than to have them compared by Node, as they are few. */
+/**
+ * Returns whether `data` has the given bytes of `part` at a position. A loop is faster than Node's comparison for so
+ * few bytes.
+ */
 function stands(part: Buffer, data: Buffer, at: number, start = 0, end = part.length): boolean {
   for (let index = start; index < end; index += 1) if (data[at + index - start] !== part[index]) return false;
   return true;
 }
 
-/** Whether bytes are a plain text that a parser could not read otherwise. */
+/** Returns whether bytes are a plain text that every JSON parser reads in the same way. */
 function isPlain(data: Buffer, start: number, end: number): boolean {
   let bits = 0;
   for (let position = start; position < end; position += 1) {
@@ -146,14 +160,17 @@ function isPlain(data: Buffer, start: number, end: number): boolean {
   return bits <= LAST_ASCII || isUtf8(data.subarray(start, end));
 }
 
-/** Where the `usage` member of a chunk stands with the comma before it; nowhere, at its end, if it has none. */
+/**
+ * Finds the `usage` member of a chunk, with the comma before it. Returns an empty range at the end if the chunk has
+ * none.
+ */
 function findUsage(data: Buffer): { start: number; end: number } {
   const start = data.lastIndexOf(USAGE_MARK);
   const end = start === -1 ? -1 : endOfValue(data, start + USAGE_MARK.length - 1);
   return end === -1 ? { start: data.length, end: data.length } : { start, end };
 }
 
-/** A chunk without its `usage` member, and that member's value, when there is one. */
+/** Splits a chunk into the bytes without its `usage` member and the value of that member, if any. */
 function cutUsage(data: Buffer): { body: Buffer; usage: Buffer | undefined } {
   const { start, end } = findUsage(data);
   if (start === end) return { body: data, usage: undefined };
@@ -161,7 +178,7 @@ function cutUsage(data: Buffer): { body: Buffer; usage: Buffer | undefined } {
   return { body, usage: data.subarray(start + USAGE_MARK.length - 1, end) };
 }
 
-/** One past the text, list or object that opens at `start`, or -1 if it does not close. */
+/** Returns the position after the text, list or object that opens at `start`, or -1 if the value does not close. */
 function endOfValue(bytes: Buffer, start: number): number {
   let depth = 0;
   let isInString = false;

@@ -4,7 +4,7 @@ import { OrderedSet } from '@turnpike/lifecycle/orderedSet';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { Payload } from '../fields/answerFields.ts';
 
-/** One line, and no blank one: some clients take a blank line for the end of an event, though it be empty. */
+/** One line without a blank line after it, because some clients read a blank line as the end of an event. */
 const COMMENT = Buffer.from(': keep-alive\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 const STREAM_HEADERS = {
@@ -18,31 +18,32 @@ export interface ClientStreamOptions {
   /** After this long without a first event the headers go out, and the status can no longer change. */
   headersAfterMs: number;
   keepAliveMs: number;
-  /** A client that reads nothing for so long is dropped. */
+  /** Time after which a client that reads nothing is dropped. */
   slowReaderMs: number;
 }
 
 /** Follows the client of a stream. */
 export interface StreamReader {
-  /** The client is gone, or reads nothing: its stream is over. */
+  /** Called once the client has gone or has read nothing for `slowReaderMs`. The stream is over. */
   clientLeft(): void;
-  /** The client has read all that was sent, and more may come. */
+  /** Called once the client has read all that was sent, so that more may be written. */
   clientRead(): void;
 }
 
 /**
- * The client's end of a stream. Headers wait for the first event, so that a refusal has its HTTP status, but no longer
- * than `headersAfterMs`; silence is filled with comment lines or an API's own event; a client that stops reading is cut after a
- * while. Nothing is buffered beyond what one write could not deliver: the caller stops writing when `write` says so.
+ * The client's end of a stream. Headers wait for the first event, so that a refusal has its HTTP status, but for
+ * `headersAfterMs` at most. Comment lines or an API's own event fill a silence. A client that reads nothing for
+ * `slowReaderMs` is cut. Only the bytes that one write could not deliver are buffered: the caller stops writing when
+ * `write` returns false.
  */
 export class ClientStream {
   readonly #res: ServerResponse;
   readonly #options: ClientStreamOptions;
   readonly #keepAlive: Buffer;
-  /** Of each client but those of HTTP/1.0. */
+  /** False for clients of HTTP/1.0, which read no chunks. */
   readonly #isChunked: boolean;
   #isOver = false;
-  /** The attempt under way. */
+  /** The attempt in progress. */
   reader: StreamReader | undefined;
   #isFull = false;
   #quietTimer: NodeJS.Timeout;
@@ -66,12 +67,14 @@ export class ClientStream {
     return this.#res.headersSent;
   }
 
-  /** Whether the client is gone: nobody would read another attempt. */
+  /** Whether the client has gone, so that another attempt is useless. */
   get hasLeft(): boolean {
     return this.#isOver || this.#res.destroyed;
   }
 
-  /** Sends events. Returns false when the client has not read them yet: the reader is told of it once it has. */
+  /**
+   * Sends events. Returns false if the client has not read them yet. `clientRead` of the reader is called once it has.
+   */
   write(events: readonly Buffer[]): boolean {
     if (this.#isOver) return true;
     if (this.#res.headersSent) this.#quietTimer.refresh();
@@ -82,7 +85,9 @@ export class ClientStream {
     return false;
   }
 
-  /** Ends a stream with its last events. The call is over, so a client that does not read them is cut without a word to anyone. */
+  /**
+   * Ends a stream with its last events. The call is over, so a client that does not read them is cut without notice.
+   */
   end(lastEvents: Payload): void {
     if (this.#isOver) return;
     if (!this.#res.headersSent) this.#begin();
@@ -92,20 +97,22 @@ export class ClientStream {
     if (this.#res.writableLength > 0) cutSlowReader(this.#res, this.#options.slowReaderMs);
   }
 
-  /** Drops a client that does not read: no word would reach it. */
+  /** Drops a client that does not read, without an error event: the client would not read that either. */
   cut(): void {
     this.#leave();
   }
 
-  /** Lets go of the response without a word: nothing was sent, and the caller answers by itself. */
+  /**
+   * Detaches from the response without writing. To be called before anything was sent; the caller then answers itself.
+   */
   detach(): void {
     this.#finish();
   }
 
-  /** The headers leave with what is written next. */
+  /** Writes the headers, which leave with the next write. */
   #begin(): void {
     this.#res.writeHead(200, this.#isChunked ? CHUNKED_HEADERS : STREAM_HEADERS);
-    // Chunks are written here: Node would write the size, the bytes and the end of each by themselves.
+    // Chunks are framed here, because Node would write the size, the bytes and the end of each separately.
     this.#res.chunkedEncoding = false;
     clearTimeout(this.#quietTimer);
     this.#quietTimer = setTimeout(() => this.#fillSilence(), this.#options.keepAliveMs);
@@ -130,7 +137,7 @@ export class ClientStream {
   readonly #onDrain = (): void => {
     clearTimeout(this.#slowTimer);
     this.#slowTimer = undefined;
-    // Reading on may write at once, and find again that the client is slow.
+    // `clientRead` may write at once and set the flag again.
     const wasFull = this.#isFull;
     this.#isFull = false;
     if (wasFull && !this.#isOver) this.reader?.clientRead();
@@ -155,23 +162,23 @@ export class ClientStream {
 }
 
 /**
- * Destroys a response that has been ended but not read: what its client has not taken waits in our memory. Only standing
- * still counts, so a long answer on a thin line arrives. It is cut when nothing has moved for `timeoutMs`, which is noticed
- * after twice that at the latest.
+ * Destroys a response that was ended but not read, because its unread bytes wait in memory. A long answer on a slow
+ * line arrives, because any progress counts. The response is destroyed when nothing has moved for `timeoutMs`, which is
+ * noticed after twice that time at the latest.
  */
 export function cutSlowReader(res: ServerResponse, timeoutMs: number): void {
-  // The socket's own timer: it starts again while its write queue shrinks, and goes back to its keep-alive afterwards.
+  // The socket's own timer restarts while the write queue shrinks, and returns to its keep-alive value afterwards.
   res.setTimeout(timeoutMs, () => res.destroy());
 }
 
-/** The streams under way in this process, which end before it does. */
+/** The streams in progress in this process. All end before the process does. */
 export class OpenStreams {
-  /** For each stream under way, the function that ends it. */
+  /** For each stream in progress, the function that ends it. */
   readonly open = new OrderedSet<() => void>();
   /** Whether every stream has been cut, so that no other may begin. Changed here alone. */
   isCut = false;
 
-  /** Ends every stream under way, and those that follow. */
+  /** Ends every stream in progress, and every later one at its start. */
   cutAll(): void {
     this.isCut = true;
     for (const cut of this.open) cut();

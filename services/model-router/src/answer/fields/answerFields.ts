@@ -7,20 +7,20 @@ import type { EngineUsage } from '../../money/call/openCalls.ts';
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The status an engine put into an error that came with 200. */
+/** Returns the status in an error that came with HTTP 200; 500 if it has none. */
 export const statusOf = (error: Record<string, unknown>): number => (typeof error.code === 'number' ? error.code : 500);
 
-/** What all parts of one answer share. */
+/** The fields that all parts of one answer share. */
 export interface AnswerIdentity {
   id: string;
   /** Unix time in seconds. */
   created: number;
 }
 
-/** More of an engine's id is no id: it would be kept for as long as the stream lasts, and stand in each chunk. */
+/** Longest id that is taken from an engine. The id is kept for the whole stream and repeated in each chunk. */
 export const MAX_ID_LENGTH = 256;
 
-/** The identity an engine gave its answer; what it left out, or wrote in another form, is made up for. */
+/** Returns the identity that an engine gave its answer. A missing or malformed field is made up. */
 export function readIdentity({ id, created }: Record<string, unknown>, idPrefix: string): AnswerIdentity {
   return {
     id: typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? id : `${idPrefix}-${randomUUID()}`,
@@ -28,15 +28,15 @@ export function readIdentity({ id, created }: Record<string, unknown>, idPrefix:
   };
 }
 
-/** A UUIDv7, as call ids are. */
+/** The pattern of call ids, which are UUIDv7. */
 const CALL_ID = /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/;
 
-/** Whether the ids of an engine's answers repeat the id of their call, as those of vLLM do. Learned from its answers. */
+/** Whether the ids of an engine's answers contain the id of their call, as with vLLM. Learned from its answers. */
 export interface IdHabit {
   repeatsCallIds: boolean;
 }
 
-/** Returns whether an engine that repeats call ids has answered another call. The ids of other engines say nothing. */
+/** Returns whether the answer is for another call, by its id. Always false for engines that do not repeat call ids. */
 export function isOfAnotherCall(
   { id }: Record<string, unknown>,
   { callId, engine }: { callId: string; engine: IdHabit },
@@ -47,7 +47,7 @@ export function isOfAnotherCall(
   return false;
 }
 
-/** What of a message or a delta is passed on beside tool calls, as the client gets it. */
+/** The fields of a message or delta that are passed on, apart from tool calls, in the client's form. */
 export interface MessageFields {
   content?: string | null;
   refusal?: string | null;
@@ -58,11 +58,11 @@ export interface MessageFields {
 const isTextOrNull = (value: unknown): value is string | null => typeof value === 'string' || value === null;
 
 /**
- * Picks the fields of an engine's message or delta that clients know: `content`, `refusal` and the reasoning. Whatever else
- * an engine writes there stays inside. Undefined where one of them is neither a text nor null.
+ * Picks the fields of an engine's message or delta that clients know: `content`, `refusal` and the reasoning. All other
+ * fields are dropped. Returns undefined if one of the fields is neither a text nor null.
  *
- * Engines call the reasoning `reasoning` or, up to 2025, `reasoning_content`, and clients read the one or the other: it is
- * shown under both names, so that no client depends on the release of the engine that happened to serve it.
+ * Engines name the reasoning `reasoning` or, up to 2025, `reasoning_content`, and clients read either name. Both names
+ * are sent, so that no client depends on the release of the serving engine.
  */
 export function pickMessageFields(message: Record<string, unknown>): MessageFields | undefined {
   const { content, refusal, reasoning: newer, reasoning_content: older } = message;
@@ -77,42 +77,51 @@ export function pickMessageFields(message: Record<string, unknown>): MessageFiel
   };
 }
 
-/** The tool calls of a message or delta, as the engine wrote them; some engines write one without a list. None where the field is absent or null. */
+/**
+ * Returns the tool calls of a message or delta in the engine's form, none if the field is absent or null. Some engines
+ * write a single call without a list.
+ */
 export function toolCallsOf({ tool_calls: calls = null }: Record<string, unknown>): readonly unknown[] {
   if (calls === null) return [];
   return Array.isArray(calls) ? calls : [calls];
 }
 
 /**
- * The finish reason a client reads, one of the convention's. An answer that was not cut short ends with `tool_calls` if it
- * calls a tool and with `stop` if it does not, whatever its engine says: engines say `stop` where the tool was named by the
- * request, and newer ones know reasons of their own.
+ * Returns the finish reason that a client reads, one of the convention's. An answer that was not cut short ends with
+ * `tool_calls` if it calls a tool, else with `stop`. The engine's own reason is ignored there: engines say `stop` if
+ * the request named the tool, and newer engines have further reasons.
  */
 export function toShownFinishReason(reason: string, { hasToolCall }: { hasToolCall: boolean }): FinishReason {
   if (reason === 'length' || reason === 'content_filter') return reason;
   return hasToolCall ? 'tool_calls' : 'stop';
 }
 
-/** The finish reason of an engine's choice, null while it gives none. Some engines write `""` for none. Undefined where it is no text. */
+/**
+ * Returns the finish reason of an engine's choice, null while there is none. Some engines write `""` for none. Returns
+ * undefined if the reason is no text.
+ */
 export function readFinishReason({ finish_reason: reason = null }: Record<string, unknown>): string | null | undefined {
   if (reason === null || reason === '') return null;
   return typeof reason === 'string' ? reason : undefined;
 }
 
-/** More of a stop's text than a request may have is none of its own. */
+/** Longest stop text that a request may have. A longer one in an answer cannot come from the request. */
 const MAX_STOP_LENGTH = 4_096;
 
-/** The text of `stop` that ended an answer. Undefined where none did, or the engine does not say: vLLM does. */
+/**
+ * Returns the text of `stop` that ended an answer. Returns undefined if none did, or if the engine does not report it;
+ * vLLM does.
+ */
 export function readStopText({ stop_reason: text }: Record<string, unknown>): string | undefined {
   return typeof text === 'string' && text !== '' && text.length <= MAX_STOP_LENGTH ? text : undefined;
 }
 
-/** Reasons with which an engine says that it broke an answer off. */
+/** Returns whether a finish reason means that the engine broke the answer off. */
 export const isBrokenOff = (reason: unknown): boolean => reason === 'abort' || reason === 'error';
 
-/** An engine's count with what clients are told beyond what they are billed for. */
+/** An engine's count, with the figures that clients see and are not billed for. */
 export interface ShownUsage extends EngineUsage {
-  /** Part of the completion that was thinking; an engine that does not say counts as none. */
+  /** Part of the completion that was reasoning; 0 if the engine does not report it. */
   reasoningTokens: number;
 }
 
@@ -121,7 +130,10 @@ const MAX_COUNT = 2 ** 31 - 1;
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT;
 
-/** A count that an engine may leave out, alone or together with others, which is 0 then. Undefined where it is none. */
+/**
+ * Returns an optional count, 0 if the engine leaves out the count or its parent. Returns undefined if the value is no
+ * count.
+ */
 function countIn(counts: unknown, key: string): number | undefined {
   if (counts === undefined || counts === null) return 0;
   if (!isObject(counts)) return undefined;
@@ -130,14 +142,17 @@ function countIn(counts: unknown, key: string): number | undefined {
   return isCount(count) ? count : undefined;
 }
 
-/** Reads an engine's `usage`. Undefined where it is absent or no count at all (negative, fractional, beyond 2^31): never guessed. */
+/**
+ * Reads an engine's `usage`. Returns undefined if it is absent or no count (negative, fractional, beyond 2^31); nothing
+ * is guessed.
+ */
 export function readEngineUsage(usage: unknown): ShownUsage | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens: promptTokens } = usage;
   const completionTokens = countIn(usage, 'completion_tokens');
   const cachedTokens = countIn(usage.prompt_tokens_details, 'cached_tokens');
   if (!isCount(promptTokens) || completionTokens === undefined || cachedTokens === undefined) return undefined;
-  // Nothing is charged by it, so a wrong one is no reason to refuse the count it stands in.
+  // The charge does not depend on this count, so a malformed one does not invalidate the usage.
   const reasoningTokens = countIn(usage.completion_tokens_details, 'reasoning_tokens') ?? 0;
   return {
     promptTokens,
@@ -147,7 +162,10 @@ export function readEngineUsage(usage: unknown): ShownUsage | undefined {
   };
 }
 
-/** The `usage` a client reads, with its charge. Both cache counts are 0 on models that are not cache-capable. */
+/**
+ * Returns the `usage` that a client reads, with its charge. Both cache counts are 0 on models that are not
+ * cache-capable.
+ */
 export function toUsageBody(
   usage: ShownUsage,
   { isCacheCapable, chargeOf }: { isCacheCapable: boolean; chargeOf: (usage: EngineUsage) => NanoUsd },
@@ -166,5 +184,5 @@ export function toUsageBody(
   };
 }
 
-/** Content for a client: text that was written here, or bytes that were copied. */
+/** Content for a client: a text written by the router, or bytes copied from the engine. */
 export type Payload = string | Buffer;

@@ -234,24 +234,23 @@ interface OpenToolCall {
   id: string;
   /** Whether its first delta, the one with its name, has been shown. */
   hasBegun: boolean;
-  /** Arguments that came before the name. */
+  /** Arguments that came before the name of the function. */
   waitingArguments: string;
 }
 
-/** A part of a call as the client gets it: the first is a call by itself, a later one has arguments alone. */
+/** A part of a tool call in the client's form. The first part is a complete call; later parts have arguments only. */
 export type ToolCallDelta = { index: number } & (
   | ToolCall
   | { id?: undefined; type?: undefined; function: { name?: undefined; arguments: string } }
 );
 
 /**
- * Turns an engine's tool call deltas into the convention's: `index` counts the calls from 0 in the order in which they
- * first appear, the first delta of each has its `id`, `type` and name, the later ones have arguments alone, and arguments
- * are always text. An id that the engine does not give is invented. Engines leave ids out, repeat names and number as
- * they like, each release in its own way.
+ * Converts an engine's tool call deltas to the convention's form. `index` counts the calls from 0 in the order of their
+ * first appearance. The first delta of each call has `id`, `type` and name; later ones have arguments only, always as
+ * text. Missing ids are invented. Engines leave ids out, repeat names and number calls differently in each release.
  */
 export class ToolCallEditor {
-  /** Calls by the engine's own index, or by id where the engine gives no index. */
+  /** Calls by the engine's index, or by id if the engine gives no index. */
   readonly #calls = new Map<number | string, OpenToolCall>();
   readonly #ids = new Set<string>();
   #latestKey: number | string = 0;
@@ -266,7 +265,9 @@ export class ToolCallEditor {
     return this.#isOverfull || this.#calls.values().some(({ hasBegun }) => !hasBegun);
   }
 
-  /** The client's deltas, which may be none. Undefined where the engine's are none at all, or too many. */
+  /**
+   * Returns the client's deltas, which may be none. Returns undefined if the engine's deltas are malformed or too many.
+   */
   edit(entries: readonly unknown[]): ToolCallDelta[] | undefined {
     const deltas: ToolCallDelta[] = [];
     for (const entry of entries) {
@@ -295,7 +296,7 @@ export class ToolCallEditor {
     const known = this.#calls.get(key);
     if (known) return known;
     if (this.#calls.size === MAX_CALLS) return this.#refuse();
-    // A tool's answer names the id of its call, so no two calls may have the same one.
+    // The client's next message names the call by its id, so each id has to be unique.
     const isUsable = givenId !== undefined && !this.#ids.has(givenId);
     const call: OpenToolCall = {
       index: this.#calls.size,
@@ -309,7 +310,7 @@ export class ToolCallEditor {
   }
 }
 
-/** The call's next delta. Undefined where there is nothing new to tell, or no name to begin with. */
+/** Returns the call's next delta. Returns undefined if there is nothing new, or no name to begin with. */
 function toDelta(call: OpenToolCall, name: unknown, text: string): ToolCallDelta | undefined {
   const { index, id } = call;
   if (call.hasBegun) return text === '' ? undefined : { index, function: { arguments: text } };
@@ -321,7 +322,7 @@ function toDelta(call: OpenToolCall, name: unknown, text: string): ToolCallDelta
   return { index, id, type: 'function', function: { name, arguments: call.waitingArguments + text } };
 }
 
-/** Some engines write the arguments as the object that the text stands for. */
+/** Returns the arguments as text. Some engines write them as an object. */
 function toArgumentsText(given: unknown): string {
   if (typeof given === 'string') return given;
   return given === undefined || given === null ? '' : JSON.stringify(given);

@@ -4,15 +4,16 @@ import { findEngineMembers, parseEngineJson } from '../../engines/terms/engineJs
 import { isObject, isOfAnotherCall, readEngineUsage, statusOf } from '../fields/answerFields.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 
-/** A member of a vector's object, and what follows it. */
+/** A member of a vector's object, and the separator after it. */
 const MEMBER = /\s*"(\w+)"\s*:\s*("[^"\\]*"|\[[^\]"{]*\]|-?\d+|null)\s*([,}])/y;
 const NUMBER = String.raw`\s*-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*`;
 /** A vector as JSON numbers or as base64. */
 const VECTOR = new RegExp(String.raw`^(?:\[(?:${NUMBER}(?:,${NUMBER})*)?\]|"[A-Za-z0-9+/]*={0,2}")$`);
 
 /**
- * An engine's embeddings as the client gets them. Two thousand vectors are tens of megabytes of digits: each vector is copied
- * digit for digit, never parsed, once it is known to hold nothing but numbers or base64. `broken` for anything else.
+ * Converts an engine's embeddings to the client's form. Two thousand vectors are tens of megabytes of digits, so
+ * vectors are copied and never parsed. Each is first checked to have only numbers or base64. Returns `broken` for
+ * anything else.
  */
 export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel, chargeOf, ...call }: AnswerOptions): WholeAnswer {
   const members = findEngineMembers(bytes);
@@ -41,7 +42,10 @@ export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel, chargeOf, .
 
 const NOTHING = Buffer.from('null');
 
-/** The elements of a JSON list of vectors, with the public fields alone. Undefined where the text is no such list. */
+/**
+ * Returns the elements of a JSON list of vectors, with the public fields only. Returns undefined if the text is no such
+ * list.
+ */
 function copyVectors(list: string): string | undefined {
   if (!list.startsWith('[')) return undefined;
   if (/^\[\s*\]$/.test(list)) return '';

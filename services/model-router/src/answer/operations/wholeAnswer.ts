@@ -3,14 +3,14 @@ import type { AnswerTerms } from '../chunks/streamEncoder.ts';
 import type { IdHabit, Payload, ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, isOfAnotherCall, readFinishReason, statusOf } from '../fields/answerFields.ts';
 
-/** What an engine's whole answer means for the client. */
+/** The meaning of an engine's non-streaming answer for the client. */
 export type WholeAnswer =
-  /** Payload and usage are undefined where the engine counted nothing: such an answer is not handed out. */
+  /** Payload and usage are undefined if the engine sent no count; such an answer is not sent to the client. */
   | { kind: 'answer'; payload: Payload | undefined; usage: ShownUsage | undefined; hasToolCall: boolean }
-  /** The engine put an error into a body that came with 200. */
+  /** The engine sent an error in a body with HTTP 200. */
   | { kind: 'error'; status: number }
   | { kind: 'broken' }
-  /** It answers another call. */
+  /** The answer is for another call. */
   | { kind: 'foreign' };
 
 export interface AnswerOptions extends AnswerTerms {
@@ -19,7 +19,7 @@ export interface AnswerOptions extends AnswerTerms {
 
 export const toPayload = (body: object | undefined): string | undefined => body && JSON.stringify(body);
 
-/** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
+/** Reads an engine's JSON answer, its first choice and its finish reason; or says why the answer is unusable. */
 export function readAnswer(
   bytes: Buffer,
   call: Pick<AnswerOptions, 'callId' | 'engine'>,
@@ -32,7 +32,7 @@ export function readAnswer(
   if (isObject(answer.error)) return { kind: 'error', status: statusOf(answer.error) };
   const [choice] = Array.isArray(answer.choices) ? (answer.choices as unknown[]) : [];
   if (!isObject(choice)) return { kind: 'broken' };
-  // A whole answer without a reason has ended all the same: engines that write "" mean `stop`.
+  // A non-streaming answer without a reason has ended: engines that write "" mean `stop`.
   const finishReason = choice.finish_reason === '' ? 'stop' : readFinishReason(choice);
   if (typeof finishReason !== 'string' || isBrokenOff(finishReason)) return { kind: 'error', status: 500 };
   return { kind: 'read', answer, choice, finishReason };

@@ -12,9 +12,9 @@ export type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
 export const systemNameServer = (): NameServer => new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 });
 
 /**
- * Every address of a name, of both families. Names have to be fully qualified: no search list is applied. Rejects when
- * nobody answered, and also when there is no address at all: that is what a broken name server says as well, and engines
- * that are really gone are noticed by their silence.
+ * Returns every address of a name, of both families. Names have to be fully qualified, because no search list is
+ * applied. Rejects if no name server answers. Rejects also if there is no address, because a broken name server answers
+ * the same. Engines that are really gone are noticed by their silence.
  */
 export async function resolveDns(
   server: NameServer,

@@ -35,10 +35,13 @@ export function findEngineMembers(bytes: Buffer): ReadonlyMap<string, Buffer> | 
   return new Map(members.map(({ key, valueStart, end }) => [key, bytes.subarray(valueStart, end)]));
 }
 
-/** A longer body is written in slices: the system copies all that it is given at once, and what else goes on would wait for it. */
+/** Bytes of one write. The system copies a write in one piece and blocks other work meanwhile. */
 const MAX_BYTES_AT_ONCE = 262_144;
 
-/** Returns the pieces of a body to write at once, one after the other: all of a short one, else its bytes as they are. */
+/**
+ * Returns the pieces of a body to write one after the other: one for a short body, else slices of at most
+ * `MAX_BYTES_AT_ONCE`.
+ */
 export function toSlices(pieces: readonly Buffer[]): Buffer[] {
   const [first] = pieces;
   if (pieces.length === 1 && first && first.length <= MAX_BYTES_AT_ONCE) return [first];

@@ -1,92 +1,104 @@
 /**
- * The constants of the engines, by what they bound. Units stand last in the names; counts, parts and factors have none. What an
- * operator may want to change is a setting instead (`config.ts`); what the wire of an engine dictates stands in its dialect, and
- * how a prompt is cut into blocks in `promptPrefix.ts`.
+ * The constants of the engines. Units are last in the names; counts, parts and factors have none. Values that an
+ * operator may change are settings (`config.ts`). Constants of an engine's format are in its dialect, and the block
+ * sizes of prompts are in `promptPrefix.ts`.
  */
 
 /* Connections to engines. */
 
-/** Idle time of a connection: below the 5 s after which vLLM closes one, so that no call is sent into a closing one. */
+/** Idle time after which a connection is closed, below vLLM's 5 s, so that no call is sent into a closing one. */
 export const IDLE_CONNECTION_MS = 4_000;
-/** A host in the same network answers at once, or is gone. */
+/** Longest wait for a connection: a host in the same network answers at once. */
 export const CONNECT_TIMEOUT_MS = 1_000;
-/** Connections that are opened to one engine at once: what comes above is refused as if nobody listened there. */
+/** Most connections being opened to one engine. A further one fails as if nothing listened. */
 export const MAX_CONNECTING = 4_096;
-/** Connections that are kept for the next call, of each engine. */
+/** Most idle connections kept for each engine. */
 export const MAX_IDLE_CONNECTIONS = 512;
-/** Connections for the router's own questions to one engine: as many as it may be asked to count prompts at once, and a few. */
+/** Most connections for the router's own requests to one engine: its concurrent prompt counts, and a few more. */
 export const MAX_QUESTIONS = 160;
-/** A connection that breaks so soon was closing already: an engine that took a request and fails it takes longer, or answers. */
+/**
+ * A connection that breaks within this time was probably closing already. An engine that fails a request takes longer
+ * or answers.
+ */
 export const UNANSWERED_WITHIN_MS = 1_000;
 
 /* Looking after engines. */
 
-/** Pause between two looks at an engine that is in. */
+/** Pause between two checks of an engine that is in. */
 export const ROUND_MS = 2_000;
-/** The same of one that is out, which should be back soon. */
+/** Pause between two checks of an engine that is out, which should return soon. */
 export const ROUND_WHILE_OUT_MS = 500;
 /** Longest wait for the answer to a check. */
 export const CHECK_TIMEOUT_MS = 2_000;
-/** The same for its load, which is never needed. */
+/** Longest wait for a load report, which no call depends on. */
 export const METRICS_TIMEOUT_MS = 1_000;
-/** Age of a report of load that is still heeded: three rounds, so that one may be lost. */
+/** Most age of a load report in use: three rounds, so that one may be lost. */
 export const REPORT_MAX_AGE_MS = 6_000;
-/** Least time between two probes of a doubted engine, whatever calls do. */
+/** Least time between two probes of a doubted engine. */
 export const BETWEEN_PROBES_MS = 250;
-/** Silence of an engine with calls after which it is doubted, though it may only be full. */
+/** Silence of an engine with calls after which it is doubted, although it may only be full. */
 export const SILENCE_MS = 10_000;
-/** An engine whose calls heard from it so lately works, whatever becomes of new connections and probes. */
+/** An engine that sent bytes within this time works, whatever happens to new connections and probes. */
 export const HEARD_WITHIN_MS = 2_000;
 /** Pause between two comparisons of a model's engines. */
 export const OUTLIER_ROUND_MS = 1_000;
 
 /* Tokens, where the router has no tokenizer. */
 
-/** Nominal, for the size of a cache: what it makes too large is corrected by what engines count. */
+/** Nominal value for cache sizes. The engines' counts correct it where it is too large. */
 export const BYTES_PER_TOKEN = 4;
 /** Weight of a token of an answer beside one of a prompt: prompts are computed many tokens at a time. */
 export const OUTPUT_TOKEN_WEIGHT = 4;
 /** Bytes of prompts in a cache of unknown size: some eight million tokens, more than most hold. */
 export const DEFAULT_CACHE_BYTES = 33_554_432;
 /**
- * Part of the expected blocks that an engine has to have had, or it has dropped something. Not all of a prompt has as many bytes
- * to a token as the rest, so a small difference says nothing.
+ * Least part of the expected blocks that an engine has, unless it dropped a block. The bytes per token differ within a
+ * prompt, so a small difference means nothing.
  */
 export const LEAST_HELD = 0.9;
-/** A whole answer does not say when its prompt was computed; it counts as computed after so long. */
+/** Time after which the prompt of a non-streaming call counts as computed, because no event shows it. */
 export const WHOLE_PROMPT_MS = 1_000;
 
 /* Which engine a call goes to. */
 
 /** A first event is late once it takes this many times as long as it usually does … */
 export const LATE_FACTOR = 2;
-/** … and longer than this: what nobody feels is no reason. */
+/** … and at least so much longer, because clients do not notice less. */
 export const LATE_MS = 100;
-/** The cost of a call before its first event whatever its prompt is, in tokens of a prompt: a step of the engine, and the way. */
+/** Cost of a call before its first event, apart from its prompt, in prompt tokens: one engine step and the network. */
 export const FIXED_TOKENS = 400;
-/** No engine reads a prompt more quickly, 100,000 tokens a second: more of it was cached than was thought. */
+/**
+ * Lower bound: no engine computes a prompt faster (100,000 tokens a second). A smaller value means that more was cached
+ * than expected.
+ */
 export const LEAST_MS_PER_TOKEN = 0.01;
-/** An answer with fewer tokens says little of a pace: they may come in one event. */
+/** Least tokens of an answer that shows a pace, because fewer may come in one event. */
 export const MIN_PACED_TOKENS = 8;
-/** First events that tell how quick an engine is now; the quickest counts … */
+/** Number of first events that show the current pace; the fastest counts … */
 export const LATEST_FIRST_EVENTS = 3;
-/** … and streams, of which more are held up by clients. */
+/** … and number of streams, more of which are delayed by clients. */
 export const LATEST_STREAMS = 8;
-/** Calls that tell how quick it usually is. */
+/** Number of calls that show the usual pace. */
 export const USUAL_CALLS = 32;
-/** Fewer calls say nothing of a pace. */
+/** Least calls that show a pace. */
 export const MIN_PACED_CALLS = 3;
 
 /* Limits of the gossip between routers. */
 
-/** After so long a prompt that another router has sent is taken for computed, where that is not told: a long one takes its time. */
+/**
+ * Time after which another router's prompt counts as computed, because routers do not report it. Long prompts take
+ * their time.
+ */
 export const OTHERS_PROMPT_MS = 10_000;
 
 /* How much an engine is given. */
 
-/** Tokens of prompts that an engine has to compute first: a step of its usual budget, and the next one is full as well. */
+/**
+ * Most tokens of prompts that an engine has still to compute: one step of its usual budget, so that the next step is
+ * full too.
+ */
 export const PROMPT_TOKENS_AHEAD = 8_192;
-/** Reports of a queue before there is less room: one may have caught a burst on its way in. */
+/** Reports of a queue before the room falls, because one may show a burst on its way in. */
 export const REPORTS_BEFORE_LESS = 2;
 /** Calls that begin within this time may wait in the engine. It never runs dry, and no call waits there longer. */
 export const ENGINE_QUEUE_MS = 1_000;

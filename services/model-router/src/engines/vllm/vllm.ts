@@ -109,7 +109,7 @@ export async function sendTrial(pool: EngineConnection, model: string, trial: Tr
   }
 }
 
-/** Set by the router alone, or understood by it alone: the client's own never reach the engine. */
+/** Members that only the router sets or reads. The client's values never reach the engine. */
 const OWNED_KEYS = new Set([
   'model',
   'stream',
@@ -125,10 +125,10 @@ const OWNED_KEYS = new Set([
 ]);
 
 /**
- * The body the engine gets: what the router owns; the members that hold more than one value, written anew from what was
- * checked, so that an engine cannot read in them what the check did not; and the client's bytes of every other member. Long
- * strings are taken over as they lie there, digits of other members stay as they are. In pieces, of which long ones are the
- * client's own bytes. Throws if an image that is not inline was not fetched.
+ * Returns the body for the engine, in pieces. It has the router's own members and the client's bytes of plain ones.
+ * Members with nested values are written anew from the checked values, so that the engine cannot read them differently
+ * than the check did. Long strings and digits keep the client's bytes. Throws if an image that is not inline was not
+ * fetched.
  */
 export function toEngineBody(
   request: InferenceRequest,
@@ -140,7 +140,7 @@ export function toEngineBody(
     ...(request.operation.isGenerating && { max_tokens: maxOutputTokens }),
     ...(request.isStream && {
       stream: true,
-      // A cut stream still has the engine's own count: every chunk carries the running usage, which is edited out again.
+      // The running usage in each chunk gives a cut stream the engine's own count. Clients do not see it.
       stream_options: { include_usage: true, continuous_usage_stats: true },
     }),
   };
@@ -150,7 +150,7 @@ export function toEngineBody(
   if (request.images.urls.length > 0) placed.push(...fetchedImages(request));
   const literals = placed.length > 0 ? toLiteralTree(placed) : undefined;
   const pieces: Buffer[] = [];
-  // Most bodies are short, and quickest written as one text.
+  // Most bodies are short and fastest to write as one text.
   let text = JSON.stringify(owned).slice(0, -1);
   for (const { key, start, end } of members) {
     if (OWNED_KEYS.has(key) || value[key] === null) continue;

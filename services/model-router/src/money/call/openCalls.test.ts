@@ -28,13 +28,13 @@ const completed: Ending = {
 const CHARGE = 120_000n;
 
 let opened: OpenedRedis;
-/** As the router itself is connected: what cannot be decided in time is rejected. */
+/** Connected like the router: a decision that Redis does not make in time is rejected. */
 let redis: ReturnType<typeof connectRedis>;
 let dir: string;
 let spool: Spool;
 let sessionState: SessionState;
 let pending: PendingCalls;
-/** What is to be recorded. */
+/** The calls that were handed to the recorder. */
 let recorded: EndedCall[];
 let book: Book;
 beforeAll(async () => {
@@ -69,7 +69,7 @@ interface Book extends Pick<OpenCalls, 'size' | 'allEnded'> {
   close(): Promise<void>;
 }
 
-/** Calls whose holds are put back with those of `pending`, as the gate has them. */
+/** Creates a book whose holds are re-registered with those of `pending`, as in the gate. */
 function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): Book {
   const shard = aShardHolds({ redis, sessionState }, { pending, log });
   const recorder = { add: (ended: EndedCall) => void recorded.push(ended) };
@@ -88,7 +88,7 @@ function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetr
   };
 }
 
-/** What a process after this one would find. */
+/** Returns the events that the next process would find in the spool. */
 async function spooled(): Promise<UsageRecorded[]> {
   const { spool: next, left } = await openSpool();
   await next.close();

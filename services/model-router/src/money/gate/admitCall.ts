@@ -13,14 +13,14 @@ import type { CountPromptTokens, InferenceRequest } from '../../request/inferenc
 
 export interface AdmitCallDependencies extends GateDependencies {
   countPromptTokens: CountPromptTokens;
-  /** Prompts that engines count for calls that are then refused for want of credit. */
+  /** Allowance for prompts that engines count for calls that are then refused for lack of credit. */
   refusedCounts: KeyAllowance;
 }
 
 export interface CallToAdmit {
   callId: string;
   key: KeyRecord;
-  /** Asks again who is calling, after the key was found to have changed. */
+  /** Authenticates the key again, after its record was found to have changed. */
   authenticateAgain: () => Promise<KeyRecord>;
   request: InferenceRequest;
   model: PricedModel;
@@ -34,10 +34,11 @@ export interface AdmittedByGate {
 }
 
 /**
- * Gate 4: requests and tokens per minute, then billing status and the worst case against every balance, all or nothing. The byte bound of
- * the prompt decides when it fits; only when it does not, and a count could let the call in, does the engine count, so that
- * nobody is refused on a guess. Throws an `AdmissionFault`, and what keeps engines from counting for nothing; what is refused has
- * consumed nothing.
+ * Gate 4 checks requests and tokens per minute, billing status, and the worst case against every balance, all or
+ * nothing. The byte bound of the prompt decides if it fits. If it does not fit, an engine counts the prompt, because a
+ * call must not be refused on a guess. The engine is not asked if no count could admit the call. Throws an
+ * `AdmissionFault`, or `key_bound_reached` if the key had too many prompts counted. A refused call has consumed
+ * nothing.
  */
 export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
   const { countPromptTokens, refusedCounts } = dependencies;
@@ -51,7 +52,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
     unknownEventJson: call.unknownEventJson(bound),
   });
 
-  /** Counts a prompt once. */
+  /** Asks an engine to count the prompt, at most once. Returns undefined if no count helps or none came. */
   async function findSmallerHold(availableNanoUsd: NanoUsd, asker: KeyRecord): Promise<WantedHold | undefined> {
     if (giveBackCount || availableNanoUsd < smallestCost(request, model)) return undefined;
     refusedCounts.check(asker.keyId);
@@ -78,29 +79,32 @@ const toOwner = ({ keyId, workspace }: KeyRecord): SlotOwner => ({ keyId, worksp
 
 /** A chat template may print tool definitions indented, which takes more bytes than the client sent. */
 const TEMPLATE_BYTES_FACTOR = 4;
-/** Estimates a call's prompt tokens for the tokens-per-minute bucket, before the engine counts. */
+/** Bytes per token in the estimate for the tokens-per-minute bucket, before an engine counts. */
 const BYTES_PER_ESTIMATED_TOKEN = 4;
 
 export interface UsageBound {
   /** Whether an engine counted the prompt. */
   isCounted: boolean;
-  /** At most this many prompt tokens, or exactly this many if the engine counted them. */
+  /** Upper bound of the prompt tokens, or their exact number if an engine counted them. */
   promptTokens: number;
   /** Sent to the engine as `max_tokens`. */
   outputTokens: number;
   estimatedPromptTokens: number;
-  /** The most that the call can cost; held until it ends. */
+  /** Worst-case cost of the call, held until it ends. */
   worstCaseNanoUsd: NanoUsd;
 }
 
-/** Whether the output may be shorter than what is asked for, so that it fits beside the prompt. */
+/** Returns whether the output may be shorter than requested, so that it fits beside the prompt. */
 const mayShorten = ({ requestedOutputTokens, isOutputFitted }: InferenceRequest): boolean =>
   requestedOutputTokens === undefined || isOutputFitted === true;
 
-/** The bounds of a call and what it costs at most; `exactPromptTokens` is the engine's own count where there is one. */
+/**
+ * Returns the token bounds of a call and its worst-case cost. `exactPromptTokens` is an engine's count, if there is
+ * one.
+ */
 export function boundUsage(request: InferenceRequest, model: PricedModel, exactPromptTokens?: number): UsageBound {
   const { body, prompt, operation, isStream, requestedOutputTokens } = request;
-  // JSON never takes fewer bytes than the UTF-8 text it stands for, and a byte-level tokenizer never makes more tokens than bytes.
+  // JSON takes at least as many bytes as its UTF-8 text, and a byte-level tokenizer makes at most one token a byte.
   let textBytes = -prompt.imageBytes;
   let templateBytes = 0;
   for (const { key, valueStart, end } of body.members) {
@@ -163,10 +167,11 @@ export function affordableOutputTokens(
 }
 
 /**
- * Returns the bound of an admitted call with as much output as fits the window beside its prompt. An engine counts the prompt if the
- * client named no output length and the model's longest output may not fit beside the byte bound of the prompt. A guess would have the
- * engine refuse a call that fits, or cut its answer. The hold stays as it is: it is above the cost of any call within the window. If no
- * engine counts in time, or the key has its part of counts under way, the byte bound decides.
+ * Returns the bound of an admitted call with as much output as fits the window beside its prompt. An engine counts the
+ * prompt if two things hold. The client named no output length, and the longest output may not fit beside the byte
+ * bound. With a guess the engine could refuse a call that fits, or cut its answer. The hold stays the same, because it
+ * covers any call within the window. The byte bound decides if no engine counts in time, or if the key has too many
+ * counts in progress.
  */
 export async function fitOutput(
   countPromptTokens: CountPromptTokens,
