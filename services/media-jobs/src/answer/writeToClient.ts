@@ -1,14 +1,15 @@
 import type { ServerResponse } from 'node:http';
 
-/** A client that takes nothing for so long is dropped. */
+/** Time after which a client that takes nothing is dropped. */
 const SLOW_READER_MS = 60_000;
 
-/** Whether an answer was written to its end, or its client left before, or took too little of it. */
+/** `sent`: the answer was written to its end. `left`: the client left before or was too slow. */
 export type Delivery = 'sent' | 'left';
 
 /**
- * Writes an answer as fast as its client takes it, and ends it. What the source throws is thrown after the connection was cut, so that no
- * client takes a part for the whole; where nothing was written yet, the head not either, the answer is still to be given.
+ * Writes an answer as fast as its client reads it, and ends it. Rethrows an error of the source. Before that it cuts
+ * the connection, so that no client takes a part for the whole. If nothing was written yet, not even the headers, the
+ * connection stays open for an error response.
  */
 export async function writeToClient(
   res: ServerResponse,
@@ -33,7 +34,9 @@ export async function writeToClient(
   return 'sent';
 }
 
-/** Waits until the client has taken what was written; false where it leaves, or takes nothing for too long. */
+/**
+ * Waits until the client has taken what was written. Resolves false if it leaves or takes nothing for `slowReaderMs`.
+ */
 function isTaken(res: ServerResponse, slowReaderMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isDrained: boolean) => (): void => {
@@ -50,11 +53,11 @@ function isTaken(res: ServerResponse, slowReaderMs: number): Promise<boolean> {
   });
 }
 
-/** Headers of server-sent events, which nothing on the way may keep, change or hold back. */
+/** Headers of server-sent events, which proxies must not cache, change or buffer. */
 export const EVENT_STREAM = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
 };
 
-/** One event: media have their type in the JSON. */
+/** Returns one event. Its type is in the JSON, as media APIs have it. */
 export const toEvent = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;

@@ -1,36 +1,40 @@
 import { BackendFault, type BackendFaultKind, type Dialect, type Replica } from '../terms/backend.ts';
 import type { Backends } from './createBackends.ts';
 
-/** Result that a replica has given, or begun to give. */
+/** A result that a replica has given or begun to give. */
 export interface Given<Answer> {
   answer: Answer;
-  /** The replica has nothing more to do for it. */
+  /** Notes that the replica has no more work with the result. */
   done(): void;
 }
 
-/** The replicas, for calls that are answered as they run. */
+/** Turns at the replicas, for calls that are answered as they run. */
 export interface ReplicaTurns {
   /**
-   * Asks the replica of a model that this process uses least; one other where that takes nothing now. A key that has its part of the model's
-   * calls waits before that. Rejects with the `BackendFault` of the last one that was asked, with `busy` where none takes anything or the key's
-   * turn does not come, or with the signal's reason where that fires while the call waits.
+   * Sends a question to the replica of a model that this process uses least, and to one other if that takes nothing
+   * now. A key at its share of the model's calls waits before that. Rejects with the `BackendFault` of the last
+   * replica. Rejects with `busy` if no replica takes anything or the key's turn does not come. Rejects with the
+   * signal's reason if it fires while the call waits.
    */
   ask<Answer>(
     call: { model: string; keyId: string; signal: AbortSignal },
     question: (replica: Replica, dialect: Dialect) => Promise<Answer>,
   ): Promise<Given<Answer>>;
-  /** How much each replica that was asked yet does for this process, by its id. */
+  /** Returns the running calls of this process on each replica that was used, by its id. */
   running(): Iterable<readonly [id: string, calls: number]>;
 }
 
 export interface TurnMetrics {
-  /** A replica has answered, or begun to: `made`. Or it has failed at that: the kind of the fault. */
+  /** Counts an attempt: `made` if the replica has answered or begun to, else the kind of its fault. */
   attemptEnded(replica: Pick<Replica, 'id'>, result: string): void;
 }
 
-/** A key may have so many times the slots of a model that no call of this process has, or one: alone three quarters, and a newcomer always finds some. */
+/**
+ * Bound on a key's calls of a model: three times the slots free of this process' calls, but at least one. A single key
+ * gets three quarters of the slots, and a new key always finds some.
+ */
 const SHARE_OF_FREE = 3;
-/** Calls of one key that wait, and for how long. */
+/** Most waiting calls of one key, and their longest wait. */
 const WAITING = { perKey: 100, maxMs: 60_000, retryAfterMs: 2_000 };
 
 interface Line {
@@ -38,7 +42,7 @@ interface Line {
   waiting: { keyId: string; begin: () => void }[];
 }
 
-/** Faults after which one other replica is asked, because nothing was begun, or most likely nothing. */
+/** Faults after which one other replica is tried, because nothing was begun, or very probably nothing. */
 const MOST_ASKED = 2;
 const ASKED_ELSEWHERE: ReadonlySet<BackendFaultKind> = new Set(['busy', 'unreachable', 'cut_off']);
 
@@ -46,7 +50,7 @@ export function createReplicaTurns(
   backends: Pick<Backends, 'replicasFor' | 'dialectOf'>,
   metrics: TurnMetrics,
 ): ReplicaTurns {
-  /** Calls of this process on each replica, and the time of its last one. */
+  /** Calls of this process on each replica, and the number of its last turn. */
   const uses = new Map<string, { running: number; askedAt: number }>();
   let asks = 0;
   /** The running calls of each key and the waiting calls in order of arrival, by model. */
@@ -74,7 +78,7 @@ export function createReplicaTurns(
     if (calls.size === 0 && waiting.length === 0) lines.delete(model);
   }
 
-  /** The keys with the least under way first. */
+  /** Begins waiting calls that may run, those of the keys with the fewest running calls first. */
   function serveWaiting(model: string): void {
     const { calls, waiting } = lineOf(model);
     const countOf = ({ keyId }: { keyId: string }): number => calls.get(keyId) ?? 0;
@@ -86,7 +90,7 @@ export function createReplicaTurns(
     }
   }
 
-  /** Resolves once the key may have one call more of the model, which the function ends. */
+  /** Resolves once the key may have one more call of the model. The returned function ends the call. */
   async function takeTurn(model: string, keyId: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     const { waiting } = lineOf(model);

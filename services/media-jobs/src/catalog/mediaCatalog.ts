@@ -7,7 +7,7 @@ import type { ModelFault } from '../api/mediaFault.ts';
 import type { ClipSettings } from '../terms/backend.ts';
 import type { MediaOperation } from '../terms/mediaRequest.ts';
 
-/** A model of the catalog that makes media, or takes it. */
+/** A catalog model that makes or takes media. */
 export interface MediaModel extends CatalogModel {
   media: NonNullable<CatalogModel['media']>;
 }
@@ -15,10 +15,10 @@ export interface MediaModel extends CatalogModel {
 /** One version of the region's catalog. */
 export interface MediaCatalog {
   version: number;
-  /** Finds models of text as well, whose names no media model may take. */
+  /** Finds text models as well, because a media model must not use their names. */
   find: FindModel<CatalogModel>;
   media: readonly MediaModel[];
-  /** Ids of models that an administrator has switched off. */
+  /** Ids of models that an administrator has disabled. */
   disabled: readonly string[];
 }
 
@@ -30,16 +30,16 @@ export function toMediaCatalog({ version, models }: CatalogSnapshot): MediaCatal
   return { version, find: createModelFinder(models), media, disabled };
 }
 
-/** A model as a call is run on it: whatever becomes of the catalog, it is charged by this version. */
+/** A model with the catalog version that a call is charged by, even if the catalog changes meanwhile. */
 export interface ResolvedModel {
   model: MediaModel;
   priceVersion: number;
 }
 
 /**
- * The media model that a client's `model` value names in this region. Throws `model_not_found` alike for one that is unknown, retired, not
- * cleared for the region or without a backend there, and with its paths for a live model of text; `model_disabled` for one that an
- * administrator has switched off.
+ * Returns the media model that a client's `model` value names in this region. Throws the same `model_not_found` if the
+ * model is unknown, retired, not cleared for the region or without a backend there. For a live text model the fault has
+ * its paths. Throws `model_disabled` if an administrator has disabled the model.
  */
 export function getMediaModel(
   catalog: MediaCatalog | undefined,
@@ -58,7 +58,9 @@ export function getMediaModel(
   return { model, priceVersion: catalog.version };
 }
 
-/** Units that are measured of each operation, and that it can be billed by. Minutes and seconds are both counted in whole seconds. */
+/**
+ * Units that each operation is measured in and can be billed by. Minutes and seconds are both counted in whole seconds.
+ */
 const UNITS_OF: Readonly<Record<MediaOperation, readonly MediaBillingUnit[]>> = {
   'images.generations': ['image'],
   videos: ['second', 'minute'],
@@ -74,8 +76,8 @@ export interface PriceText {
 }
 
 /**
- * Returns the price of one unit of a model. Throws `pricing_unavailable` where there is no price, or one of what is not measured: such a model is not
- * to be run, and is not free.
+ * Returns the price of one unit of a model. Throws `pricing_unavailable` if the model has no price, or one for a unit
+ * that is not measured. Such a model is not run, and is not free.
  */
 export function priceOf({ id, media: { billingUnit, unitPrice } }: MediaModel, operation: MediaOperation): PriceText {
   if (unitPrice === null || !UNITS_OF[operation].includes(billingUnit))

@@ -14,17 +14,19 @@ import {
 } from './table/creations.ts';
 import { CLAIM_BEAT_MS, CLAIM_MS, RETRY_MS } from './times.ts';
 
-/** Longest that a repeat waits for what comes of the call before. */
+/** Longest wait of a repeat for the result of the call before. */
 const LONGEST_WAIT_MS = 30_000;
 const LOOK_AGAIN_MS = 100;
-/** Tries of a statement, one a second, by which a claim would have lapsed or a job begun by itself. */
+/** Tries of a statement, one a second. After that time a claim has lapsed, or a job has begun without its creator. */
 const MOST_TRIES = 60;
 const TRY_AGAIN_MS = 1_000;
 
-/** Reads creations for all repeats that wait for them. */
+/** Reads the creations that waiting repeats ask for. */
 type CreationWatch = (claim: Claim) => Promise<Creation | undefined>;
 
-/** Reads in one statement for all that wait, ten times a second while there are any: a key may have many repeats wait. */
+/**
+ * Reads creations for all waiting repeats in one statement, ten times a second, because a key may have many of them.
+ */
 export function watchCreations(db: Queryable): CreationWatch {
   let asked = new Map<string, PromiseWithResolvers<Creation | undefined>>();
   async function look(): Promise<void> {
@@ -47,8 +49,8 @@ export function watchCreations(db: Queryable): CreationWatch {
 }
 
 /**
- * Claims a call before anything is held or stored for it. A repeat gets the job of the call that it repeats as soon as the job is there,
- * or the claim where the call came to nothing. Rejects where neither comes in time, or the signal fires.
+ * Claims a call before anything is held or stored for it. A repeat gets the job of the call before once that is there,
+ * or the claim if the call came to nothing. Rejects if neither comes in time, or the signal fires.
  */
 export async function obtainClaim(
   db: Queryable,
@@ -71,7 +73,8 @@ export async function obtainClaim(
       creation = seen;
       continue;
     }
-    // The call was refused in a way that is not repeated: one of the repeats that waited claims it, and the others wait for that one.
+    // The call before was refused and not kept for repeats. One waiting repeat claims it, and the others wait for that
+    // one.
     const retaken = await take();
     if (retaken.isMine) return { claim: retaken };
     creation = retaken;

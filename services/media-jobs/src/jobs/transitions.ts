@@ -9,7 +9,7 @@ export const UNDER_WAY = ['submitting', 'running', 'storing'] as const;
 export const OPEN = ['queued', ...UNDER_WAY] as const;
 export const ENDED = ['completed', 'failed', 'cancelled'] as const;
 
-/** One transition of a job. `Values` are the values that its statement gets. */
+/** One transition of a job. `Values` are the arguments of its statement. */
 interface Transition<Values> {
   /** States of a job that may take the step. */
   from: readonly JobState[];
@@ -17,13 +17,16 @@ interface Transition<Values> {
   to?: JobState;
   /** Columns that the step sets, besides `state`, `version` and `due_at`. */
   sets?: (values: Values) => Sql;
-  /** Instant from which a worker takes the job. Such a step is its worker's last: no renewal of the lease moves the instant. */
+  /**
+   * Instant from which a worker takes the job. The step is its worker's last, because a lease renewal cannot move this
+   * instant.
+   */
   due?: (values: Values) => Sql;
-  /** Result that the metrics count for the attempt which the job was in. */
+  /** Result of the attempt, for the metrics. */
   counts?: (values: Values) => string;
 }
 
-/** Values of a job's end, from `toEnd`. The completion event is in the row from then on, until its call is settled. */
+/** Values of a job's end, from `toEnd`. The row has the completion event from then until its call is settled. */
 export interface EndValues {
   units: number;
   event: UsageRecorded;
@@ -59,9 +62,10 @@ const end = ({ units, event, outputs, errorCode, shownMs, keptMs }: EndValues) =
 const settledLater = ({ settledAfterMs }: EndValues) => inMs(settledAfterMs);
 
 /**
- * All transitions of a job, which begins as `queued` (`insertJob`). Each is one update of the row that raises `version`, most of them a
- * compare-and-set on the `version` that the process has read (`stepJob`). Three changes raise no version and are no transitions: renewals of
- * a lease (`renewLease`), the word of the creator (`letBegin`), and a new owner of the money (`followOwners`).
+ * All transitions of a job, which begins as `queued` (`insertJob`). Each is one update of the row that raises
+ * `version`. Most are a compare-and-set on the `version` that the process has read (`stepJob`). Three changes raise no
+ * version and are no transitions: lease renewals (`renewLease`), the creator's confirmation (`letBegin`), and a new
+ * owner of the money (`followOwners`).
  */
 export const TRANSITIONS = {
   /** The job has its turn. Attempt and replica are committed before the replica is asked. */
@@ -102,7 +106,7 @@ export const TRANSITIONS = {
     sets: ({ progress }) => sql`missing_since = NULL, progress = greatest(progress, ${progress})`,
     due: dueIn,
   }),
-  /** Nothing new is known of a clip: its backend or the object store does not answer. */
+  /** The clip's state is unknown, because its backend or the object store does not answer. */
   askAgain: transition<{ dueInMs: number }>({ from: ['running', 'storing'], due: dueIn }),
   /** The backend is gone, or does not have the clip. */
   miss: transition<{ dueInMs: number }>({
@@ -147,21 +151,21 @@ export const TRANSITIONS = {
 
   /** The owner takes an ended job: a step of its end is due, or the lease has lapsed. */
   takeEnded: transition<{ leaseMs: number }>({ from: ENDED, due: lease }),
-  /** The completion event is safe, so that the hold is the charge. */
+  /** The completion event is in the spool, so the charge replaces the hold. */
   settle: transition({ from: ENDED, sets: () => sql`settled_at = now()` }),
   /** The process that kept an answer has settled its call. */
   settleAnswer: transition({ from: ['completed'], sets: () => sql`settled_at = now()`, due: () => sql`remove_at` }),
-  /** The backend has nothing of the job any more. */
+  /** The backend has removed its job. */
   clearBackend: transition({ from: ENDED, sets: () => sql`backend_cleared_at = now()` }),
   removeInputs: transition({ from: ENDED, sets: () => sql`inputs = '[]'` }),
-  /** The object store lists nothing more of the job. Counts and hashes of the outputs stay. */
+  /** The object store has no object of the job. Counts and hashes of the outputs stay. */
   remove: transition<{ outputs: Omit<StoredOutput, 'key'>[] }>({
     from: ENDED,
     sets: ({ outputs }) => sql`sealed_texts = NULL, outputs = ${JSON.stringify(outputs)}::JSONB, removed_at = now()`,
   }),
-  /** The client deletes an ended job. It is expired also for a look-up that began before this step and sees the step. */
+  /** The client deletes an ended job. Its expiry also hides it from reads that began before this step. */
   hide: transition({ from: ENDED, sets: () => sql`expires_at = created_at, remove_at = now()`, due: NOW }),
-  /** All steps that were due are tried. Nothing is left to do if both times are null. */
+  /** All due steps were tried. No step is left if both times are null. */
   rest: transition<{ againInMs: number | null; removeAt: Date | null }>({
     from: ENDED,
     due: ({ againInMs, removeAt }) =>

@@ -15,19 +15,23 @@ import { type AskedImage, takeImage } from './takeImage.ts';
 import { type Speech, type SpeechOptions, takeSpeech } from './takeSpeech.ts';
 import { createWorkPool } from './workPool.ts';
 
-/** Owner of a file, and whether the file waits for its turn without a limit. */
+/** The owner of a file, and whether the file waits for its turn without a limit. */
 export interface ClientWork {
   owner: SlotOwner;
   isPatient: boolean;
-  /** Is called when its turn has come; where it throws, nothing is done. */
+  /** Called at the turn of the work. If it throws, nothing is done. */
   onTurn?: () => void;
 }
 
-/** Work on files of sound, pictures and video. Rejects with a `MediaFault`, with the stream's error, or with the signal's reason. */
+/**
+ * Work on audio, image and video files. Rejects with a `MediaFault`, with the stream's error, or with the signal's
+ * reason.
+ */
 export interface Media {
   /**
-   * Makes the file that engines get of an upload, with its seconds. `overloaded` where too much of the key waits already, or its turn does not come
-   * within seconds. A job's upload (`isPatient`) waits for its turn.
+   * Converts an upload to the file that engines get, and measures its seconds. Rejects with `overloaded` if too much of
+   * the key waits already, or if its turn does not come within seconds. A job's upload (`isPatient`) waits for its
+   * turn.
    */
   prepareRecording(
     upload: Pick<Upload, 'path'>,
@@ -39,24 +43,30 @@ export interface Media {
   takeImage(source: Readable, asked: AskedImage, signal: AbortSignal): Promise<TakenFile>;
   /** Reads speech that a backend made, to be stored. Waits for its turn. */
   takeSpeech(source: Readable, options: Pick<SpeechOptions, 'format' | 'type' | 'signal'>): Promise<Speech>;
-  /** Speech in another format, as it comes. `overloaded` where too much is converted already. */
+  /** Converts speech to another format as it arrives. Rejects with `overloaded` if too many conversions run. */
   convertSpeech(
     audio: Readable,
     options: { from: 'wav' | 'pcm'; to: SpeechFormat; signal: AbortSignal },
   ): Promise<Readable>;
-  /** A copy of audio, to be made as it passes. */
+  /** Creates a copy of audio, to be written as the audio passes. */
   copyAudio(): Promise<AudioCopy>;
-  /** How much of that is done now. */
+  /** Returns the current load. */
   load(): DecoderNow;
 }
 
-/** Uploads of one key that wait for their turn, on disk: a client waits for the engine too, so some seconds more are better than a refusal. */
+/**
+ * Most waiting uploads of one key, on disk, and their longest wait. Clients wait for the engine anyway, so some seconds
+ * more are better than a refusal.
+ */
 const WAITING = { maxWaiting: 16, maxWaitMs: 5_000 };
 
 /** Limits of the version check of ffmpeg and ffprobe. */
 const LOOK_LIMITS = { wallMs: 30_000, cpuSeconds: 10, memoryBytes: CONVERTER_MEMORY_BYTES };
 
-/** `folder` is private to this process, and holds what is being converted. Rejects where ffmpeg or ffprobe cannot be run. */
+/**
+ * Creates `Media`. `folder` is private to this process and holds files during conversion. Rejects if ffmpeg or ffprobe
+ * cannot be run.
+ */
 export async function createMedia({ folder }: { folder: string }): Promise<Media> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const tool of ['ffmpeg', 'ffprobe'] as const)

@@ -2,15 +2,15 @@ import { availableParallelism, totalmem } from 'node:os';
 
 const MIB = 1_048_576;
 
-/** Memory that the kernel grants to one tool that decodes: some times what any honest file takes. */
+/** Memory that the kernel grants to one decoding tool: several times the need of honest files. */
 export const DECODER_MEMORY_BYTES = 256 * MIB;
-/** The same of one that converts speech as it comes. */
+/** Memory that the kernel grants to one conversion of speech. */
 export const CONVERTER_MEMORY_BYTES = 48 * MIB;
-/** Conversions mostly wait for an engine. */
+/** Conversions for each slot. They mostly wait for an engine. */
 const CONVERSIONS_PER_SLOT = 6;
-/** The service itself: its heap, the bodies that it reads, and pictures that it decodes. */
+/** Memory of the service itself: its heap, request bodies, and images that it decodes. */
 export const SERVICE_MEMORY_BYTES = 1_280 * MIB;
-/** So that one key never has all of them. */
+/** Least slots, so that one key never has all of them. */
 const LEAST_SLOTS = 2;
 
 export interface DecoderCapacity {
@@ -19,8 +19,8 @@ export interface DecoderCapacity {
 }
 
 /**
- * How much may be decoded and converted at once: one core is left for everything else, and all tools together with the service take no
- * more memory than there is.
+ * Returns how much may be decoded and converted at once. One core stays free for other work, and all tools together
+ * with the service fit into the memory.
  */
 export function toDecoderCapacity({ cores, memoryBytes }: { cores: number; memoryBytes: number }): DecoderCapacity {
   const slotBytes = DECODER_MEMORY_BYTES + CONVERSIONS_PER_SLOT * CONVERTER_MEMORY_BYTES;
@@ -29,7 +29,7 @@ export function toDecoderCapacity({ cores, memoryBytes }: { cores: number; memor
   return { slots, conversions: CONVERSIONS_PER_SLOT * slots };
 }
 
-/** The cores and memory of the machine, or of this process' container. */
+/** Returns the cores and memory of the machine, or of this process' container. */
 export const readMachine = (): { cores: number; memoryBytes: number } => ({
   cores: availableParallelism(),
   memoryBytes: Math.min(process.constrainedMemory() || totalmem(), totalmem()),

@@ -8,13 +8,13 @@ import { FILE_1, FILE_2, runTool, type ToolEnd, type ToolLimits, type ToolRun } 
 import { SNIFFED_BYTES, type SoundKind, sniffSound } from './sniffSound.ts';
 import { hasHonestLength } from './wavChunks.ts';
 
-/** A client's recording as engines get it: one channel of 16 kHz. */
+/** A client's recording in the form for engines: one channel of 16 kHz. */
 export interface Recording {
   /** Path by which this process can open the file. */
   path: string;
   type: 'audio/flac' | 'audio/ogg';
   bytes: number;
-  /** Decoded, to the millisecond: what is in `path` lasts so long, whatever the client's file said of itself. */
+  /** Decoded duration, to the millisecond: the length of the file at `path`, whatever the client's file states. */
   seconds: number;
   discard(): Promise<void>;
 }
@@ -23,27 +23,27 @@ export interface RecordingOptions {
   folder: string;
   maxSeconds: number;
   signal: AbortSignal;
-  /** Is called with the processor time of each run of a tool, in milliseconds, whatever comes of it. */
+  /** Called with the CPU time of each run of a tool, in milliseconds, after success or failure. */
   onWork?: ((processorMs: number) => void) | undefined;
 }
 
 const RATE = 16_000;
-/** Below the 25 MiB that vLLM takes. */
+/** Most bytes of a recording for an engine, below vLLM's 25 MiB. */
 const MAX_ENGINE_BYTES = 24 * 1024 ** 2;
-/** A FLAC of 16 bits is never larger, but for its header. */
+/** Upper bound for FLAC of 16 bits, apart from its header. */
 const BYTES_PER_SECOND = RATE * 2;
 const HEADER_BYTES = 64 * 1024;
-/** Speech is understood at 12 kbit/s; more than 32 is not heard. */
+/** Speech is understandable at 12 kbit/s, and above 32 kbit/s the difference is inaudible. */
 const OPUS_BITRATES = { least: 12_000, most: 32_000 };
 /** Share of the engine's limit for sound: the rest is for the container. */
 const OPUS_SHARE = 0.9;
-/** Speech has no more. One frame of FLAC of some 40 bytes can be 65,535 samples of eight channels. */
+/** Most channels and sample rate of speech. A FLAC frame of some 40 bytes can hold 65,535 samples of eight channels. */
 const MOST = { channels: 8, rate: 192_000 };
-/** Ten times what the dearest honest recording takes for each second. What takes more is cut off. */
+/** CPU time limit: ten times the need of the most expensive honest recording. A run above it is ended. */
 const PACE = { floorMs: 1_500, msPerSecond: 50 };
 const WALL_MS = 300_000;
 
-/** Limits of a run that decodes so many seconds at most. */
+/** Returns the limits of a run that decodes at most so many seconds. */
 const limitsFor = (maxSeconds: number): ToolLimits => ({
   wallMs: WALL_MS,
   cpuSeconds: Math.ceil((PACE.floorMs + maxSeconds * PACE.msPerSecond) / 1_000),
@@ -51,7 +51,7 @@ const limitsFor = (maxSeconds: number): ToolLimits => ({
   pace: PACE,
 });
 
-/** Decoders of sound that speech is recorded in; a file that wants another one is refused before it is run. */
+/** Decoders of the audio formats for speech. A file that needs another one is refused before a decoder runs. */
 const DECODERS = [
   ...['flac', 'mp3float', 'mp3', 'mp2float', 'mp2', 'mp1float', 'mp1', 'aac', 'opus', 'libopus', 'vorbis', 'alac'],
   ...['pcm_s16le', 'pcm_s16be', 'pcm_s24le', 'pcm_s24be', 'pcm_s32le', 'pcm_u8', 'pcm_s8', 'pcm_f32le', 'pcm_f64le'],
@@ -59,9 +59,9 @@ const DECODERS = [
 ].join(',');
 
 /**
- * Makes of an upload what engines are sent, and measures it. `invalid_input` where it is no sound of a kind that is taken, `too_long`
- * where it lasts longer than it may, `too_dense` where it has more channels or a higher rate than speech has. What is given back has to be
- * discarded.
+ * Converts an upload to the form for engines, and measures it. Throws `invalid_input` if it is no audio of a known
+ * kind, and `too_long` above `maxSeconds`. Throws `too_dense` for more channels or a higher rate than speech has. The
+ * returned file has to be discarded.
  */
 export async function prepareRecording(
   { path }: Pick<Upload, 'path'>,
@@ -103,7 +103,9 @@ export async function prepareRecording(
   }
 }
 
-/** Reads the first bytes, and tells ffmpeg what kind of file that is: it is not to find out by itself. */
+/**
+ * Returns ffmpeg's input arguments with the file's kind, by its first bytes, so that ffmpeg does not guess the kind.
+ */
 async function sourceArgs(upload: PrivateFile['handle']): Promise<string[]> {
   const { buffer, bytesRead } = await upload.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
   const kind = sniffSound(buffer.subarray(0, bytesRead));
@@ -113,7 +115,10 @@ async function sourceArgs(upload: PrivateFile['handle']): Promise<string[]> {
   return openArgs(kind, isOpenEnded ? ['-ignore_length', '1'] : []);
 }
 
-/** Reads only the beginning of the sound from an edit list: a list that plays its track again and again makes hours of seconds, and an index of gigabytes. */
+/**
+ * Reads only the beginning of the audio from an edit list. A list that repeats its track makes hours of audio and an
+ * index of gigabytes.
+ */
 const ONE_EDIT = ['-advanced_editlist', '0'];
 
 const openArgs = (kind: SoundKind, furtherArgs: readonly string[] = []): string[] => [
@@ -121,13 +126,13 @@ const openArgs = (kind: SoundKind, furtherArgs: readonly string[] = []): string[
   ...[...furtherArgs, '-f', kind, '-i', FILE_1],
 ];
 
-/** The first track of sound and nothing else of the file. */
+/** Selects the first audio track and nothing else of the file. */
 const SOUND = [
   ...['-map', '0:a:0', '-vn', '-sn', '-dn', '-map_metadata', '-1', '-map_metadata:s', '-1', '-map_chapters', '-1'],
 ];
 const MONO = ['-ac', '1', '-ar', String(RATE), '-sample_fmt', 's16'];
 const PROGRESS = ['-progress', 'pipe:1', '-stats_period', '0.1'];
-/** Decodes the first sample into a WAV, whose header has the channels and the rate as they were decoded. */
+/** Decodes the first sample into a WAV, whose header then has the decoded channels and rate. */
 const FIRST_SAMPLE = ['-af', 'atrim=end_sample=1', '-bitexact', '-c:a', 'pcm_s16le', '-f', 'wav', FILE_2];
 const WAV_FORMAT = { bytes: 28, channelsAt: 22, rateAt: 24 };
 
@@ -138,7 +143,10 @@ async function assertSpeech(wav: PrivateFile['handle']): Promise<void> {
   if (channels > MOST.channels || buffer.readUInt32LE(WAV_FORMAT.rateAt) > MOST.rate) throw new MediaFault('too_dense');
 }
 
-/** At a rate at which the whole of it fits what engines take. */
+/**
+ * Encodes Opus at a bit rate with which the recording fits the engines' limit. Throws `too_long` if that rate is too
+ * low for speech.
+ */
 async function toOpus(
   flac: PrivateFile,
   { file, seconds, run }: { file: PrivateFile; seconds: number; run: Pick<ToolRun, 'limits' | 'signal' | 'onEnd'> },

@@ -2,26 +2,26 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 
-/** A run of ffmpeg or ffprobe over files of ours. */
+/** A run of ffmpeg or ffprobe over files of this process. */
 export interface ToolRun {
   tool: 'ffmpeg' | 'ffprobe';
   args: readonly string[];
-  /** Files that it opens as `FILE_1`, `FILE_2` and so on: it never learns of another name. */
+  /** Files that the tool opens as `FILE_1`, `FILE_2` and so on. It learns no other name. */
   files: readonly { fd: number }[];
   limits: ToolLimits;
   signal: AbortSignal;
-  /** Is called at the end with the processor time that the run took, in milliseconds. */
+  /** Called at the end with the CPU time of the run, in milliseconds. */
   onEnd?: ((processorMs: number) => void) | undefined;
 }
 
 export interface ToolLimits {
-  /** From start to end, by the clock on the wall. */
+  /** Longest duration of the run. */
   wallMs: number;
-  /** Processor time that the kernel grants. */
+  /** CPU time that the kernel grants. */
   cpuSeconds: number;
-  /** Memory that the kernel grants, beside the code of the tool and its libraries. */
+  /** Memory that the kernel grants, apart from the code of the tool and its libraries. */
   memoryBytes: number;
-  /** Processor time, in milliseconds, that a run may take before it has decoded anything, and for each second that it has decoded. */
+  /** CPU time, in milliseconds, that a run may take before any decoded output, and for each decoded second. */
   pace?: { floorMs: number; msPerSecond: number };
 }
 
@@ -36,19 +36,19 @@ export const FILE_1 = '/proc/self/fd/3';
 export const FILE_2 = '/proc/self/fd/4';
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
-/** Between two looks at what a run has taken, and the kernel's unit of processor time. */
+/** Interval of the CPU time checks, and the kernel's unit of CPU time. */
 const LOOK_MS = 100;
 const TICK_MS = 10;
 /** Exit codes of `setpriv` and `prlimit` for a tool that they cannot run. */
 const NOT_RUNNABLE = 126;
 const NOT_THERE = 127;
 
-/** Nothing is fetched, nobody is asked anything, and what it says stays short. */
+/** Arguments of every run: no banner, and errors only. */
 const COMMON_ARGS = ['-hide_banner', '-loglevel', 'error'];
 
 /**
- * Starts a tool in a process group of its own, with limits on processor time and memory, that does not outlive this process and sees
- * nothing of its environment.
+ * Starts a tool in a process group of its own, with limits on CPU time and memory. The tool ends with this process and
+ * gets none of its environment.
  */
 export function spawnTool(
   { tool, args, limits: { cpuSeconds, memoryBytes } }: Pick<ToolRun, 'tool' | 'args' | 'limits'>,
@@ -74,7 +74,7 @@ export function spawnTool(
   return { child, kill };
 }
 
-/** The last of what a stream says. */
+/** Returns a function that returns the last `maxBytes` of a stream as text. */
 function keepLast(stream: Readable, maxBytes: number): () => string {
   let kept = Buffer.alloc(0);
   stream.on('data', (chunk: Buffer) => {
@@ -83,7 +83,7 @@ function keepLast(stream: Readable, maxBytes: number): () => string {
   return () => kept.toString('utf8');
 }
 
-/** Processor time of a process so far, in milliseconds; undefined where it has ended. */
+/** Returns the CPU time of a process so far, in milliseconds. Returns undefined if it has ended. */
 async function readProcessorMs(pid: number): Promise<number | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   // The name before the closing parenthesis may have spaces.
@@ -91,7 +91,9 @@ async function readProcessorMs(pid: number): Promise<number | undefined> {
   return stat === undefined ? undefined : (Number(user) + Number(system)) * TICK_MS;
 }
 
-/** Runs a tool to its end. Rejects with the signal's reason where that fires; whatever else becomes of it is its outcome. */
+/**
+ * Runs a tool to its end. Rejects with the signal's reason if that fires. Every other end of the tool is an outcome.
+ */
 export async function runTool(run: ToolRun): Promise<ToolEnd> {
   const { files, limits, signal, onEnd } = run;
   signal.throwIfAborted();
@@ -114,7 +116,7 @@ export async function runTool(run: ToolRun): Promise<ToolEnd> {
     const outcome = await new Promise<ToolEnd['outcome']>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code) => {
-        // No file is to blame for that.
+        // A tool that cannot run is not the file's fault.
         if (code === NOT_THERE || code === NOT_RUNNABLE)
           reject(new Error(`${run.tool} cannot be run: it has to be on the path`));
         else resolve(code === 0 ? 'ok' : code === null ? 'killed' : 'failed');

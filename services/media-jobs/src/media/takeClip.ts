@@ -8,7 +8,7 @@ import type { WorkPool } from './workPool.ts';
 
 /** A clip that was decoded from its first frame to its last. */
 export interface Clip extends TakenFile {
-  /** Decoded. */
+  /** Decoded duration. */
   seconds: number;
   frames: number;
   width: number;
@@ -21,8 +21,8 @@ const DECODERS = [...CODECS, 'libdav1d', 'libvpx-vp9', 'aac', 'mp3', 'mp3float',
 const OPEN = ['-protocol_whitelist', 'file,pipe', '-codec_whitelist', DECODERS, '-f', 'mov', '-threads', '1'];
 
 /**
- * Reads a clip to its end, decodes it, and makes of it the file that clients get: the same pictures and sound, not encoded again, with
- * its index first and without anything that was written beside them. `invalid_output` where it is no MP4 that can be played to its end.
+ * Reads a clip to its end, decodes it, and writes the file that clients get. The file has the same streams without
+ * re-encoding, the index first, and no metadata. Throws `invalid_output` if the clip is no MP4 that plays to its end.
  */
 export async function takeClip(
   source: Readable,
@@ -42,7 +42,7 @@ async function convert(came: PrivateFile, { folder, signal }: { folder: string; 
     runWell({ tool, args, files: [came, ...further].map(({ handle }) => handle), limits: LIMITS, signal });
   const header = readHeader(await run('ffprobe', probeArgs));
   const { frames, seconds } = readProgress(await run('ffmpeg', decodeArgs));
-  // Fewer than its index names: it was cut off.
+  // A clip with fewer frames than its index names was cut off.
   if (frames === 0 || frames < header.frames) throw new MediaFault('invalid_output');
 
   const clip = await createPrivateFile(folder);
@@ -75,7 +75,7 @@ const headerSchema = z.object({
       codec_name: z.enum(CODECS),
       width: z.int().positive(),
       height: z.int().positive(),
-      /** Absent where the index does not say. */
+      /** 0 if the index has no count. */
       nb_frames: z.coerce.number().int().nonnegative().catch(0).default(0),
     }),
   ]),

@@ -5,20 +5,20 @@ import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile, type TakenFile, toTakenFile } from './privateFile.ts';
 import type { WorkPool } from './workPool.ts';
 
-/** Format and size of an image, as its client asked. */
+/** Format and size that the client asked for. */
 export type AskedImage = Pick<ImageRequest, 'outputFormat' | 'outputCompression'> & { size: Size };
 
 const FORMATS = new Set<string>(['png', 'jpeg', 'webp']);
-/** Unless a client says otherwise; it has no meaning for PNG. */
+/** Default quality; PNG ignores it. */
 const DEFAULT_QUALITY = 100;
 
-// The cache knows files by their names, which ours share, and keeps what should be gone.
+// The cache uses file names, which are reused here, and would keep deleted content.
 sharp.cache(false);
 sharp.concurrency(1);
 
 /**
- * Reads an image to its end, decodes it, and makes of it the file that clients get: in the format that was asked for, without
- * anything that was written beside the picture. `invalid_output` where it cannot be decoded or is of another size.
+ * Reads an image to its end, decodes it, and writes the file that clients get, in the requested format and without
+ * metadata. Throws `invalid_output` if the image cannot be decoded or has another size.
  */
 export async function takeImage(
   source: Readable,
@@ -38,7 +38,7 @@ async function convert(came: PrivateFile, asked: AskedImage, folder: string): Pr
   const { width, height } = asked.size;
   const image = await createPrivateFile(folder);
   try {
-    // The size that its header says is checked before a pixel is decoded, and no more pixels are than it should have.
+    // The size in the header is checked before a pixel is decoded, and no further pixels are decoded.
     const picture = sharp(came.path, { limitInputPixels: width * height, failOn: 'error' });
     const header = await picture.metadata();
     const isOne = (header.pages ?? 1) === 1;

@@ -10,7 +10,7 @@ import type { WorkPool } from './workPool.ts';
 
 /** Speech that was decoded to its end. */
 export interface Speech extends TakenFile {
-  /** Decoded. */
+  /** Decoded duration. */
   seconds: number;
 }
 
@@ -36,8 +36,9 @@ const DECODERS = 'mp3float,mp3,opus,libopus,vorbis,aac,flac,pcm_s16le,pcm_f32le,
 const LIMITS = { wallMs: 120_000, cpuSeconds: 60, memoryBytes: DECODER_MEMORY_BYTES };
 
 /**
- * Reads speech to its end, decodes it, and writes its length where its header has one: engines, and our own converter, send a header
- * before they know. `invalid_output` where it is not of its format, is cut off, or says nothing.
+ * Reads speech to its end, decodes it, and writes its length into a header that has one. Engines, and this service's
+ * own converter, send the header before they know the length. Throws `invalid_output` if the speech has another format,
+ * is cut off or has no samples.
  */
 export async function takeSpeech(source: Readable, { folder, pool, ...options }: SpeechOptions): Promise<Speech> {
   const { signal, type } = options;

@@ -12,9 +12,9 @@ interface Chunk {
 const FIRST_CHUNK = 12;
 const HEADER_BYTES = 8;
 const RIFF_LENGTH_OFFSET = 4;
-/** Within `fmt `: bytes of one sample of all channels. */
+/** Offset within `fmt ` of the bytes of one sample of all channels. */
 const BLOCK_ALIGN_OFFSET = 12;
-/** Chunks of a file that is not made to waste time. */
+/** Most chunks of an honest file. */
 const MAX_CHUNKS = 64;
 /** Length in the header of a streamed WAV, whose writer does not know it. Some write 0. */
 const UNKNOWN_LENGTH = 0x7fff_0000;
@@ -34,8 +34,8 @@ async function* chunksOf(file: FileHandle): AsyncGenerator<Chunk> {
 }
 
 /**
- * Whether the chunks of a WAV end where its file does. Where they do not, its header says less, or more, than there is: it was
- * streamed, or is forged.
+ * Returns whether the chunks of a WAV end where its file does. If they do not, the file was streamed, or its header is
+ * forged.
  */
 export async function hasHonestLength(file: FileHandle, fileBytes: number): Promise<boolean> {
   for await (const { end } of chunksOf(file)) {
@@ -44,7 +44,7 @@ export async function hasHonestLength(file: FileHandle, fileBytes: number): Prom
   return false;
 }
 
-/** Whether a WAV has less sound than its header says, which knows how much. */
+/** Returns whether a WAV has less audio than its header states. A header without a length counts as false. */
 export async function isCutOff(file: FileHandle, fileBytes: number): Promise<boolean> {
   for await (const { name, end, length } of chunksOf(file)) {
     if (name === 'data') return length < UNKNOWN_LENGTH && end > fileBytes + 1;
@@ -53,8 +53,8 @@ export async function isCutOff(file: FileHandle, fileBytes: number): Promise<boo
 }
 
 /**
- * Writes the lengths of a WAV into its header, where one that was streamed says none: of its samples, which go to the end of the file, and
- * of the whole. Other kinds of RIFF stay as they are.
+ * Writes the lengths of a streamed WAV into its header: that of the samples, which go to the file's end, and that of
+ * the file. Other kinds of RIFF stay unchanged.
  */
 export async function writeLengths(file: FileHandle, fileBytes: number): Promise<void> {
   if ((await readBytes(file, 0, RIFF_LENGTH_OFFSET)).toString('latin1') !== 'RIFF') return;

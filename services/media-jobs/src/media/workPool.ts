@@ -1,28 +1,30 @@
 import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import { MediaFault } from './mediaFault.ts';
 
-/** Work with an owner is a client's. Work without one is what a backend made: it goes first, and waits as long as it takes. */
+/**
+ * Work with an owner is a client's. Work without one is on a backend's output: it goes first and waits without a limit.
+ */
 export interface WorkOptions {
   owner?: SlotOwner | undefined;
-  /** Work of a client that waits as long as it takes, as its job does. */
+  /** Client's work that waits without a limit, for a job. */
   isPatient?: boolean | undefined;
   signal: AbortSignal;
 }
 
-/** So much at a time. The rest waits for its turn. */
+/** Runs a bounded amount of work at a time. Other work waits for its turn. */
 export interface WorkPool {
   /**
-   * Runs `work` when it has its turn. Work of clients that is not patient is refused as `overloaded` where its key has too much waiting, or
-   * after `maxWaitMs`. Rejects with the signal's reason where that fires before its turn.
+   * Runs `work` at its turn. Impatient client's work is refused as `overloaded` if its key has too much waiting, or
+   * after `maxWaitMs`. Rejects with the signal's reason if that fires before the turn.
    */
   run<Result>(work: () => Promise<Result>, options: WorkOptions): Promise<Result>;
-  /** At this moment. */
+  /** Current load. */
   readonly load: { running: number; waiting: number };
 }
 
 export interface WorkPoolOptions {
   slots: number;
-  /** Work of one key. */
+  /** Most waiting work of one key. */
   maxWaiting: number;
   maxWaitMs: number;
 }
@@ -33,12 +35,16 @@ interface Waiting {
 }
 
 /**
- * Turns go first to what backends made, then to the workspace with the least under way, then to its key with the least, then to the key
- * whose last turn is longest ago. A key that has work under way leaves the last slot to others, so that one key never has all slots.
+ * Turns go first to backends' outputs, then to the workspace with the least running work, then to its key with the
+ * least. Among equals the key with the oldest turn is next. A key with running work leaves the last slot to other keys,
+ * so that one key never has all slots.
  */
 export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions): WorkPool {
   const running: (SlotOwner | undefined)[] = [];
-  /** Work that waits, by key, each in the order of arrival. Work without an owner is under undefined. The key served last is the last one. */
+  /**
+   * Waiting work by key, each in the order of arrival. Work without an owner is under undefined. The key served last is
+   * the last one.
+   */
   const lines = new Map<string | undefined, Waiting[]>();
 
   const countOf = (name: keyof SlotOwner, owner: SlotOwner): number =>
@@ -49,7 +55,7 @@ export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions
     return free > (owner && slots > 1 && countOf('keyId', owner) > 0 ? 1 : 0);
   }
 
-  /** The less it is, the sooner its turn comes. */
+  /** Returns the rank of work. The lowest rank has the next turn. */
   const rankOf = (owner: SlotOwner | undefined): number =>
     owner ? 1 + countOf('workspaceId', owner) * slots + countOf('keyId', owner) : 0;
 
@@ -63,7 +69,7 @@ export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions
     return next?.waiting;
   }
 
-  /** The key's line is the last one from then on. */
+  /** Removes waiting work and moves its key to the end. */
   function takeOut(waiting: Waiting): void {
     const keyId = waiting.owner?.keyId;
     const rest = (lines.get(keyId) ?? []).filter((other) => other !== waiting);

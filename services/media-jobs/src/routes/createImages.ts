@@ -10,15 +10,18 @@ import { type Exchange, resolve } from './gates.ts';
 import { type LookUpDependencies, readOutputs, whereJobsAre } from './lookUp.ts';
 import { obtainJob, sendJob } from './obtainJob.ts';
 
-/** Longest that a client is let wait for its images: proxies and clients give up soon after. Its job ends a little sooner. */
+/**
+ * Longest wait of a client for its images, because proxies and clients give up soon after. The job's deadline is a
+ * little sooner.
+ */
 const LONGEST_WAIT_MS = 100_000;
-/** Longest expected duration of a call that is begun. It is below the wait, because it is an estimate. */
+/** Longest expected duration of a call that is begun. It is below the longest wait, because it is an estimate. */
 const LONGEST_EXPECTED_MS = 80_000;
 const RETRY_AFTER_SECONDS = 10;
 
 /**
- * POST /v1/images/generations: the images, once they are made; or a job. A call that is waited for is a job inside, so that one whose
- * connection broke finds its images when it is sent again, and goes on though its client has left.
+ * POST /v1/images/generations: returns the images once they are made, or a job. A call that waits is a job internally.
+ * So a client whose connection broke gets its images by a retry, and the job continues after the client has left.
  */
 export function createImages(dependencies: LookUpDependencies): RequestHandler {
   return async (req, res) => {
@@ -36,7 +39,7 @@ export function createImages(dependencies: LookUpDependencies): RequestHandler {
   };
 }
 
-/** Throws `backend_unavailable` where the wait would be longer than anybody waits. */
+/** Throws `backend_unavailable` if the expected wait is longer than clients wait. */
 async function assertInTime({ jobs }: Pick<LookUpDependencies, 'jobs'>, queue: Queue): Promise<void> {
   const waitMs = await whereJobsAre(jobs.expectWaitMs(queue));
   if (waitMs === undefined || waitMs <= LONGEST_EXPECTED_MS) return;

@@ -35,9 +35,9 @@ import { reasonOf, toCallError } from './toCallError.ts';
 const SECONDS_PER_MINUTE = 60;
 
 /**
- * POST /v1/audio/transcriptions and /v1/audio/translations: what is said in an upload; or a job. Who may not spend at all is refused
- * before the upload is read, a retry is known as one before the upload is decoded, and nothing is held before its seconds are known. A key whose uploads were refused after much decoding gets
- * 429 for a while.
+ * POST /v1/audio/transcriptions and /v1/audio/translations: returns the transcript of an upload, or a job. A key that
+ * may not spend is refused before the upload is read. A retry is detected before the upload is decoded, and nothing is
+ * held before its seconds are known. A key whose uploads were refused after much decoding gets 429 for a while.
  */
 export function createTranscript(
   operation: TranscriptRequest['operation'],
@@ -51,7 +51,10 @@ export function createTranscript(
   };
 }
 
-/** Throws an `AdmissionFault` where the key could not pay for a second of the cheapest model, or where too much of it was decoded in vain. */
+/**
+ * Throws an `AdmissionFault` if the key cannot pay for a second of the cheapest model, or if too much of it was decoded
+ * for nothing.
+ */
 async function assertMayUpload(
   { admission, findShortage, catalog, refusedDecoding }: CallDependencies,
   { res, key, operation }: { res: Response; key: KeyRecord; operation: TranscriptRequest['operation'] },
@@ -87,11 +90,11 @@ async function answer(
     return;
   }
   const { claim } = obtained;
-  // Taken of the key's bucket until the call is admitted.
+  // CPU time taken from the key's allowance until the call is admitted.
   const { keyId } = callingKey(exchange.res);
   const taken: (() => void)[] = [];
   const recording = await underClaim(dependencies, claim, () => {
-    // Known before anything is decoded for nothing.
+    // A missing replica is reported before anything is decoded.
     if (!request.isAsync && dependencies.backends.replicasFor(request.model).length === 0)
       throw toCallError(new BackendFault('busy'));
     return prepare(dependencies, exchange, {
@@ -124,7 +127,7 @@ async function answer(
   }
 }
 
-/** Answers a retry as the call before was answered. */
+/** Answers a retry with the kept answer of the call before. */
 async function sendAgain(
   dependencies: CallDependencies,
   { res }: Exchange,
@@ -139,8 +142,8 @@ async function sendAgain(
 }
 
 /**
- * Decodes the upload, no further than its key can pay for; undefined where its client has left meanwhile, as nothing was begun. Throws an
- * `AdmissionFault` where the recording lasts longer than that.
+ * Decodes the upload, up to the length that its key can pay for. Returns undefined if the client has left meanwhile,
+ * because nothing was begun. Throws an `AdmissionFault` if the recording is longer than the key can pay for.
  */
 async function prepare(
   { media, admission, findShortage, refusedDecoding }: CallDependencies,
@@ -216,7 +219,7 @@ async function transcribe(
     noteSettled();
     if (!res.destroyed) sendTranscript(res, written, { chargeNanoUsd });
   } catch (error) {
-    // Ended before: then this changes nothing.
+    // This has no effect if the call has ended before.
     await end({ status: 'failure', reason: reasonOf(error) });
     throw toCallError(error);
   }

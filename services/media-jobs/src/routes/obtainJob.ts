@@ -13,15 +13,15 @@ import { admit, type CallDependencies, type Exchange, type ResolvedRequest } fro
 
 export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest<Request> {
   digest: Buffer;
-  /** The client waits for it and is told no job. */
+  /** Whether the client waits for the result and gets no job. */
   isHidden: boolean;
   /** Decoded seconds of a recording. */
   heardSeconds?: number;
-  /** Gets what the request lacks, once the call is let in; where that fails, what is held is given back. */
+  /** Completes the request after the call is admitted. The hold is released if that fails. */
   complete?(request: Request): Promise<Request>;
 }
 
-/** A queue that is full empties by one job after the other. */
+/** A full queue empties by one job after the other. */
 const ROOM_RETRY_AFTER_SECONDS = 10;
 
 type JobCallDependencies = Pick<
@@ -29,7 +29,7 @@ type JobCallDependencies = Pick<
   'admission' | 'authenticator' | 'jobs' | 'countLookUp' | 'cancelledRuns'
 >;
 
-/** Refusals after which the usual clients do not send a call again. */
+/** Refusals after which usual clients do not retry a call. */
 const FINAL_FAULTS = new Set([
   'insufficient_balance',
   'spend_cap_reached',
@@ -40,8 +40,8 @@ const FINAL_FAULTS = new Set([
 ]);
 
 /**
- * Claims a call before anything is decoded, admitted or stored for it. A call that its client sends again waits for what comes of the
- * one before, and gets its job; it counts as a look-up of the key. Throws a `look_ups_exceeded` beyond these.
+ * Claims a call before anything is decoded, admitted or stored for it. A retry waits for the result of the call before
+ * and gets its job. It counts as a read request of the key; throws `look_ups_exceeded` above their limit.
  */
 export async function claimCall(
   { jobs, countLookUp }: Pick<CallDependencies, 'jobs' | 'countLookUp'>,
@@ -50,13 +50,13 @@ export async function claimCall(
 ): ReturnType<CallDependencies['jobs']['obtain']> {
   const { keyId } = callingKey(res);
   const repeat = readRepeat(req);
-  // A repeat that gets the job of the call before it passes no gate.
+  // A retry that gets an existing job passes no gate.
   if (repeat > 0) countLookUp(keyId);
   const leaving = abortOnClose(res);
   return jobs.obtain({ keyId, digest, repeat }, leaving.signal).catch(refuse).finally(leaving.forget);
 }
 
-/** Runs the work that a call was claimed for, and renews the claim meanwhile. Ends the claim if the work fails. */
+/** Runs work under a claim and renews the claim meanwhile. Ends the claim if the work fails. */
 export async function underClaim<Result>(
   { jobs }: Pick<CallDependencies, 'jobs'>,
   claim: Claim,
@@ -73,7 +73,10 @@ export async function underClaim<Result>(
   }
 }
 
-/** Claims a call and makes a job of it, or gets the job of the call that it repeats. Throws what `makeClaimedJob` throws. */
+/**
+ * Claims a call and makes a job of it, or returns the job of the call that it repeats. Throws the faults of
+ * `makeClaimedJob`.
+ */
 export async function obtainJob<Request extends MediaRequest>(
   dependencies: JobCallDependencies,
   exchange: Exchange,
@@ -86,8 +89,8 @@ export async function obtainJob<Request extends MediaRequest>(
 }
 
 /**
- * Admits a claimed call and makes a job of it. Throws a `key_bound_reached` where the key has too many jobs in the queue, or has
- * cancelled too much that ran, and what `admit` throws.
+ * Admits a claimed call and makes a job of it. Throws `key_bound_reached` if the key has too many jobs in the queue, or
+ * cancelled too much running work. Throws the faults of `admit`.
  */
 export async function makeClaimedJob<Request extends MediaRequest>(
   dependencies: JobCallDependencies,
@@ -116,7 +119,7 @@ export async function makeClaimedJob<Request extends MediaRequest>(
   }
 }
 
-/** Throws `key_bound_reached` where the key has as many jobs of the model in the queue as it may have. */
+/** Throws `key_bound_reached` if the key has its most jobs of the model in the queue. */
 async function takeRoom(jobs: JobCallDependencies['jobs'], queue: Queue): Promise<() => void> {
   const { leave, limit } = await jobs.takeRoom(queue).catch(refuse);
   if (leave) return leave;
@@ -128,7 +131,7 @@ async function takeRoom(jobs: JobCallDependencies['jobs'], queue: Queue): Promis
   });
 }
 
-/** Answers with a job of images or audio that is under way. */
+/** Answers with an open job of images or audio. */
 export function sendJob({ publicUrl }: Pick<CallDependencies, 'publicUrl'>, { res }: Exchange, job: ShownJob): void {
   res.setHeaders(new Map(Object.entries(toPollHeaders(job))));
   res.status(202).json(toMediaJobBody(job, { publicUrl }));

@@ -4,8 +4,11 @@ import { BackendFault, type Replica } from '../../terms/backend.ts';
 import { BODY_IDLE_MS, MAX_RETRY_AFTER_MS, UNANSWERED_WITHIN_MS } from '../limits.ts';
 
 /**
- * Work that a request begins at an engine: a `job` that goes on without us, `work` that the connection waits for, or `nothing`; it
- * decides what an answer that does not come means. `content` is read of what is there: nothing is begun, and its answer may break off.
+ * Work that a request begins at an engine. It decides the meaning of a missing answer.
+ * - `job`: work that continues without the connection.
+ * - `work`: work that ends with the connection.
+ * - `content`: a read of existing bytes, which may break off.
+ * - `nothing`: any other request.
  */
 export type Begins = 'job' | 'work' | 'content' | 'nothing';
 
@@ -20,7 +23,7 @@ export interface Question {
   signal: AbortSignal;
 }
 
-/** The head of an answer, and its body as it comes. Whoever takes one reads the body to its end or destroys it. */
+/** The head of an answer, and its body as it arrives. The receiver reads the body to its end or destroys it. */
 export interface Answer {
   status: number;
   contentType: string;
@@ -31,7 +34,7 @@ export interface Answer {
   broken(cause?: unknown): unknown;
 }
 
-/** Nothing was sent. */
+/** Errors before anything was sent. */
 const REFUSED = new Set([
   'ECONNREFUSED',
   'UND_ERR_CONNECT_TIMEOUT',
@@ -44,7 +47,10 @@ const REFUSED = new Set([
 const NO_ANSWER = { job: 'answer_lost', work: 'failed', content: 'unreachable', nothing: 'unreachable' } as const;
 const BROKEN_ANSWER = { ...NO_ANSWER, content: 'answer_lost' } as const;
 
-/** Asks a replica, whatever the status of its answer. Rejects with a `BackendFault` where none comes, or with the signal's reason. */
+/**
+ * Sends a request to a replica and returns its answer, of any status. Rejects with a `BackendFault` if no answer comes,
+ * or with the signal's reason.
+ */
 export async function askBackend(
   dispatcher: Dispatcher,
   { url }: Pick<Replica, 'url'>,
@@ -91,7 +97,7 @@ export async function askBackend(
 const textOf = (header: string | string[] | undefined): string => (Array.isArray(header) ? header[0] : header) ?? '';
 const wholeNumber = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined);
 
-/** Seconds, or an instant. */
+/** Parses seconds or an instant. */
 function toRetryAfterMs(text: string): number | undefined {
   if (text === '') return undefined;
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();

@@ -4,8 +4,8 @@ import { CONTENT_MS } from '../limits.ts';
 import type { Answer } from './askBackend.ts';
 
 /**
- * The bytes of an answer as they come. They fail with `failed` where they are more than they may be, and with what a broken answer
- * means where they break off, are silent for too long or are not as many as were promised.
+ * Yields the bytes of an answer as they arrive. Throws `failed` above `maxBytes`. Throws `answer.broken` if the bytes
+ * break off, stall, or differ in number from `content-length`.
  */
 export async function* readBytes(
   { body, broken, contentLength }: Answer,
@@ -28,7 +28,10 @@ export async function* readBytes(
 
 const tooLarge = () => new BackendFault('failed', { cause: new Error('more bytes than it may have') });
 
-/** A stream of what is read of an answer, whose body goes with it and whose end has a deadline. */
+/**
+ * Returns a stream of chunks read from an answer. The stream destroys the answer's body with itself and fails after
+ * `CONTENT_MS`.
+ */
 export function contentStream({ body, broken }: Answer, chunks: AsyncGenerator<Buffer>): Readable {
   const stream = new Readable({
     read() {
@@ -37,7 +40,7 @@ export function contentStream({ body, broken }: Answer, chunks: AsyncGenerator<B
         (error) => stream.destroy(error),
       );
     },
-    // At once: what waits for more of the body is told by its end.
+    // The body is destroyed at once, because its end releases the reads that wait for more of it.
     destroy(error, done) {
       clearTimeout(timer);
       body.destroy();
@@ -45,13 +48,13 @@ export function contentStream({ body, broken }: Answer, chunks: AsyncGenerator<B
     },
   });
   const timer = setTimeout(() => stream.destroy(broken(new Error('too slow')) as Error), CONTENT_MS).unref();
-  // The stream may fail before it is read: the read rejects then.
+  // The stream may fail before it is read. The next read then rejects.
   return stream.on('error', () => {});
 }
 
 /**
- * The same, once its first bytes are here: what fails until then fails this, and an answer without any is `failed`. Waits for
- * `leastBytes`.
+ * Returns a content stream once its first `leastBytes` are there. Rejects with an error that comes before, and if the
+ * answer ends before.
  */
 export async function begunStream(
   answer: Answer,

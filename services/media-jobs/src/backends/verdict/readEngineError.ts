@@ -9,8 +9,8 @@ export interface EngineErrorText {
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
 /**
- * The sentence and the field of an error in any of the forms that engines have: FastAPI's `detail` with a text, a list or an object,
- * vLLM's envelope, TensorRT-LLM's flat one.
+ * Reads the message and the field of an engine's error. Knows FastAPI's `detail` (text, list or object), vLLM's
+ * envelope and TensorRT-LLM's flat form.
  */
 export function readEngineError(text: string): EngineErrorText {
   const body = membersOf(parseJson(text));

@@ -10,11 +10,11 @@ import { MAX_ERROR_BYTES, MAX_TRANSCRIPT_BYTES, WORK_ANSWER_MS } from '../limits
 import { readEngineError } from '../verdict/readEngineError.ts';
 import { isSuccess, type Wire } from './wire.ts';
 
-/** In what the engines differ. */
+/** Differences between the engines. */
 export interface HearingEngine {
-  /** Whether it can tell when each word was said. */
+  /** Whether the engine returns a time for each word. */
   hasWords: boolean;
-  /** Whether an answer with times lacks what the model said without one. */
+  /** Whether an answer with times lacks a part of the text. */
   timesCostText: boolean;
 }
 
@@ -23,7 +23,9 @@ const NO_TIMES = /verbose_json|response_format|timestamp/;
 /** Message of vLLM 0.32, with 500, for a transcript with times of 30 s without speech. */
 const SILENCE = 'tuple index out of range';
 
-/** Transcripts of all engines that hear. One that gives no times is asked for the text alone, and not for times again. */
+/**
+ * Transcribes on every engine with speech-to-text. An engine that returns no times is asked for text only from then on.
+ */
 export function hear(wire: Wire, { hasWords, timesCostText }: HearingEngine): NonNullable<Dialect['transcribe']> {
   const withoutTimes = new Set<string>();
 
@@ -38,7 +40,7 @@ export function hear(wire: Wire, { hasWords, timesCostText }: HearingEngine): No
     }: { path: string; type: string; format: 'verbose_json' | 'json'; signal: AbortSignal },
   ): Promise<Answer> {
     const form = toForm(request, { model: wire.servedNameOf(replica), format, hasWords });
-    // Read from the disk as it is sent.
+    // The file is read from the disk while it is sent.
     form.set('file', await openAsBlob(path, { type }), type === 'audio/ogg' ? 'audio.ogg' : 'audio.flac');
     return wire.ask(replica, {
       method: 'POST',
@@ -116,10 +118,10 @@ const transcriptSchema = z.object({
   words: z.array(wordSchema).nullish().catch(null),
 });
 
-/** How far behind the end of a recording the last part of it may be said to end: engines round, and fill their last window with silence. */
+/** Tolerance for times beyond the end of a recording, because engines round, and pad their last window with silence. */
 const SLACK_SECONDS = 2;
 
-/** Parts in order, none behind the end of the recording; null if a time of any makes no sense. */
+/** Sorts parts by time and cuts them at the end of the recording. Returns null if any time is impossible. */
 function toTimed<Part extends { start: number; end: number }>(
   parts: readonly Part[] | null | undefined,
   seconds: number,
@@ -131,8 +133,8 @@ function toTimed<Part extends { start: number; end: number }>(
 }
 
 /**
- * A transcript in any engine's words; undefined where it is none. What it says of lengths is not read: `seconds` are measured by us.
- * Times that make no sense are as good as none.
+ * Reads a transcript of any engine. Returns undefined if the body is none. The engine's durations are ignored, because
+ * `seconds` were measured here. Impossible times are dropped.
  */
 function readTranscript(body: unknown, seconds: number): Transcript | undefined {
   const { success, data } = transcriptSchema.safeParse(body);
@@ -141,7 +143,7 @@ function readTranscript(body: unknown, seconds: number): Transcript | undefined 
   const ofSegments = segments?.flatMap(({ words }) => words ?? []) ?? [];
   const words = data.words ?? (ofSegments.length > 0 ? ofSegments : null);
   return {
-    // Between parts that begin with a space vLLM puts one more.
+    // vLLM puts a second space between parts that begin with one.
     text: data.text.replaceAll(/ {2,}/g, ' '),
     language: data.language ?? null,
     segments: segments?.map(({ words: _, ...segment }) => segment) ?? null,

@@ -5,8 +5,8 @@ import { WORK_ANSWER_MS } from '../limits.ts';
 import { askForSuccess, drawSeed, type Wire } from './wire.ts';
 
 /**
- * Images of all engines that make them. A PNG is asked for whatever the client wants: it loses nothing, and what the client wants is
- * made of it by us, alike for all engines.
+ * Renders images on every image engine. Always asks for PNG, which is lossless; the client's format is made here, in
+ * the same way for all engines.
  */
 export const renderImage =
   (wire: Wire): NonNullable<Dialect['image']> =>

@@ -19,7 +19,7 @@ export interface OwnersOptions {
   db: Queryable;
   money: Pick<JobDependencies['money'], 'owner' | 'holds'>;
   log: Logger;
-  /** Called when this owner has taken jobs over, which may have something left to do. */
+  /** Called when this owner has taken over jobs, which may need work. */
   onTaken: () => void;
   livesMs?: number;
   beatMs?: number;
@@ -28,27 +28,35 @@ export interface OwnersOptions {
 
 /** Owners of the money of jobs. */
 export interface Owners {
-  /** Keeps the hold of a call to compare it with the rows: at once if its row is made; if in doubt, once no transaction can commit the row. */
+  /**
+   * Compares the hold of a call with the rows from now on: at once if its row is made. In doubt, waits until no
+   * transaction can commit the row any more.
+   */
   keep(hold: Hold, job: 'made' | 'in doubt'): void;
-  /** Ends this owner, so that others need not wait until its time has passed. */
+  /** Ends this owner, so that other replicas can take its jobs over without a wait. */
   close(): Promise<void>;
 }
 
 /**
- * Makes this process an owner. It puts back the holds of its open jobs, which the process before has left in their rows, and takes over the
- * jobs of owners that are gone.
+ * Makes this process an owner. It re-registers the holds in the rows of its open jobs, which a previous process left.
+ * It also takes over the jobs of owners that are gone.
  */
 export async function followOwners(options: OwnersOptions): Promise<Owners> {
   const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS, inDoubtMs = IN_DOUBT_MS } = options;
   const { owner, holds } = money;
-  /** Holds of this process for jobs, by call id, with the instant of its clock from which a missing row means a lost job. */
+  /**
+   * Holds of this process for jobs, by call id. `from` is the time on this process' clock from which a missing row
+   * means a lost job.
+   */
   const kept = new Map<string, { hold: Hold; from: number }>();
 
   function keep(hold: Hold, job: 'made' | 'in doubt'): void {
     kept.set(hold.callId, { hold, from: performance.now() + (job === 'made' ? 0 : inDoubtMs) });
   }
 
-  /** Resolves before the holds are in Redis, which may be down: later they are put back with all others. */
+  /**
+   * Re-registers holds without waiting for Redis, which may be down. In that case they follow later with all others.
+   */
   function putBack(rows: readonly { hold: unknown }[]): void {
     const given: Hold[] = rows.map(({ hold }) => fromHoldJson(hold));
     for (const hold of given) keep(hold, 'made');
@@ -87,9 +95,12 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
   }
 
   /**
-   * Compares the holds of this owner with the rows. A call whose job has ended under another owner is settled here as well, with the event
-   * of its row: each call counts once, and its hold ends once the call is recorded. A hold without a row is released, because the database
-   * has lost the job. A job that is open under another owner is compared again: its hold is one record in Redis, under either owner.
+   * Compares the holds of this owner with the rows.
+   * - A call whose job ended under another owner is settled here too, with the event of its row. The call counts once,
+   * and its hold ends once the call is recorded.
+   * - A hold without a row is released, because the database lost the job.
+   * - A job that is open under another owner is compared again later: its hold is one record in Redis, under either
+   * owner.
    */
   async function compare(): Promise<void> {
     for (const callId of kept.keys()) if (!holds.isHeld(callId)) kept.delete(callId);

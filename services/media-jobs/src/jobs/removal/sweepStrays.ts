@@ -4,7 +4,7 @@ import type { JobDependencies } from '../dependencies.ts';
 import { removeOldCreations } from '../table/creations.ts';
 
 const ROUND_MS = 3_600_000;
-/** Age below which an object may belong to a job that is being made, or to a worker that has just lost its job. */
+/** Least age of a stray: a younger object may belong to a job in the making, or to a worker that just lost its job. */
 const STRAY_MS = 3_600_000;
 const FOLDERS = 'jobs/';
 /** Most ids in one statement. */
@@ -15,8 +15,8 @@ export interface SweeperOptions extends Pick<JobDependencies, 'db' | 'store' | '
 }
 
 /**
- * Removes objects that belong to no job, or to one whose bytes were removed: a process died before the job's row was there, or a worker
- * came late. Also what unfinished puts have left, and creations that no repeat looks for.
+ * Removes objects of no job, or of a job whose bytes were removed. A process left them that died before the job's row,
+ * or a late worker. Also removes unfinished puts, and creations too old for repeats.
  */
 export function sweepStrays({ db, store, metrics, log, roundMs = ROUND_MS }: SweeperOptions): Repetition {
   async function removeStrays(keys: { jobId: string; key: string }[]): Promise<void> {

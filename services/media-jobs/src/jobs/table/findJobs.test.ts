@@ -6,7 +6,7 @@ import { countAhead, countQueued, findJob, listJobs } from './findJobs.ts';
 const MODEL = 'a-model';
 const ids: string[] = [];
 let test: TestJobs;
-/** Each workspace has as many queued jobs as its number, made in turn; its keys have every second one. */
+/** Creates as many queued jobs in each workspace as its number, in turn. Its two keys have every second one. */
 beforeAll(async () => {
   test = await openTestJobs();
   await test.db.execute(sql`
@@ -24,7 +24,8 @@ it('gives a page of jobs with their places in the queue in one statement', async
   const list = { keyId: 'key_3_1', modality: 'video', limit: 10, after: undefined } as const;
   const places = async (order: 'asc' | 'desc') =>
     (await listJobs(test.db, { ...list, order })).map(({ jobId, queuePosition }) => [jobId, queuePosition]);
-  // Before the first are at most one of the other key, one, and two; before the third one of its own key, one of the other, one, and three.
+  // Ahead of the first job: at most one of the other key, one, and two. Ahead of the third: one of its own key, one of
+  // the other, one, and three.
   const expected = [
     [ids[0], 4],
     [ids[2], 6],

@@ -9,17 +9,21 @@ export interface JobAddress {
   keyId: string;
 }
 
-/** Tests whether the client sees a job: a job that it has not cancelled, until its expiry, whenever the bytes are removed. */
+/**
+ * Tests whether the client sees a job: until its expiry, unless the client cancelled it. The removal of the bytes does
+ * not matter.
+ */
 const IS_SHOWN = sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
 
-/** A row, and how many jobs have their turn before it at most; null if it does not wait for its turn. */
+/** A row with the most jobs that have their turn before it; null if it does not wait for a turn. */
 export interface SeenJob extends JobRow {
   queuePosition: number | null;
 }
 
 /**
- * Reads jobs with their places in the queue, in one statement for all of them. Before a job are those before it of its key, as many
- * of each other key of its workspace, and as many as all these of each other workspace.
+ * Reads jobs with their places in the queue, in one statement for all of them. Ahead of a job are the earlier jobs of
+ * its key, and as many of each other key of its workspace. Of each other workspace, as many as all these together are
+ * ahead.
  */
 const readSeen = (db: Queryable, where: Sql, order: Sql, limit: number): Promise<SeenJob[]> =>
   db.query(sql<SeenJob>`
@@ -62,7 +66,7 @@ export interface JobList {
   after: string | undefined;
 }
 
-/** Returns a page of a key's jobs in the order of their creation. An id that the key has not begins the list anew. */
+/** Returns a page of a key's jobs in the order of their creation. An unknown `after` begins the list anew. */
 export function listJobs(db: Queryable, { keyId, modality, order, limit, after }: JobList): Promise<SeenJob[]> {
   const isDescending = order === 'desc';
   const comparison = isDescending ? sql`<` : sql`>`;
@@ -76,7 +80,7 @@ export function listJobs(db: Queryable, { keyId, modality, order, limit, after }
   return readSeen(db, where, direction, limit);
 }
 
-/** Most jobs that one page of a filtered list looks at. */
+/** Most jobs that one page of a filtered list reads. */
 const LOOKED_AT = 1_000;
 
 export interface WorkspaceJobList {
@@ -89,8 +93,9 @@ export interface WorkspaceJobList {
 }
 
 /**
- * Returns a page of a workspace's jobs, the newest first, and the id after which the next page begins. Jobs of calls that waited for
- * their answer are left out. A page of a filtered list looks at a bounded number of jobs, so that a rare status costs no long scan.
+ * Returns a page of a workspace's jobs, the newest first, and the id after which the next page begins. Hidden jobs, of
+ * calls that waited for their answer, are excluded. A page of a filtered list reads a bounded number of jobs, so that a
+ * rare status causes no long scan.
  */
 export async function listJobsOfWorkspace(
   db: Queryable,
@@ -116,7 +121,7 @@ export async function listJobsOfWorkspace(
   return { jobs, nextAfter: last?.jobId };
 }
 
-/** Returns a job of a workspace, whatever has become of it. */
+/** Returns a job of a workspace in any state. */
 export async function findJobOfWorkspace(
   db: Queryable,
   { jobId, workspaceId }: { jobId: string; workspaceId: string },
@@ -127,8 +132,8 @@ export async function findJobOfWorkspace(
 }
 
 /**
- * Returns the job of any workspace by its id or the id of its call, for the operator. The event of its hold names the
- * `x-request-id` of the answer that made it, by which it is found until it is settled.
+ * Returns the job of any workspace by its id or its call's id, for the operator. Until the job is settled, the
+ * `x-request-id` of the answer that made it is found too, in the event of its hold.
  */
 export async function findAnyJob(db: Queryable, id: string): Promise<JobRow | undefined> {
   const [job] = await db.query(sql<JobRow>`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${id}`);
@@ -146,8 +151,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export type Queue = Pick<JobRow, 'model' | 'workspaceId' | 'keyId'>;
 
 /**
- * Counts the jobs before one that came now: those that have their turn before it, in the order of turns over workspaces and keys, and those
- * in a slot of one of these replicas.
+ * Counts the jobs ahead of a new one: those with an earlier turn in the order of workspaces and keys. Jobs in a slot of
+ * these replicas count too.
  */
 export async function countAhead(
   db: Queryable,
@@ -185,12 +190,12 @@ export async function countQueued(db: Queryable, { model, workspaceId, keyId }: 
   return row?.jobs ?? 0;
 }
 
-/** Returns jobs that have been in their state for longer than they may. Takes none: the first process to end one has ended it. */
+/** Returns open jobs past their deadline. Claims none, because the first process to end a job wins. */
 export const listLate = (db: Queryable, limit: number): Promise<JobRow[]> =>
   db.query(sql<JobRow>`
     SELECT ${JOB_COLUMNS} FROM job WHERE deadline_at <= now() AND ${isIn(OPEN)} ORDER BY deadline_at LIMIT ${limit}`);
 
-/** Returns queued jobs of models that are switched off. */
+/** Returns queued jobs of disabled models. */
 export const listQueuedOf = (db: Queryable, models: readonly string[], limit: number): Promise<JobRow[]> =>
   db.query(sql<JobRow>`
     SELECT ${JOB_COLUMNS} FROM job WHERE state = 'queued' AND model = ANY(${models}) LIMIT ${limit}`);

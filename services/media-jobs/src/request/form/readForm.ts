@@ -10,10 +10,10 @@ import type { FormFault } from '../../api/mediaFault.ts';
 import type { Upload } from '../../terms/mediaRequest.ts';
 import type { CallCapacity } from '../uploads/callCapacity.ts';
 
-/** A form as it came: texts in their order, and files on the disk. */
+/** A form: its texts in their order, and its files on the disk. */
 export interface Form {
   texts: { name: string; value: string }[];
-  /** One by its name; undefined of a name that came as text or not at all. */
+  /** Files by name. A name that came as text or not at all is absent. */
   files: ReadonlyMap<string, Upload>;
 }
 
@@ -21,46 +21,53 @@ export interface FormLimits {
   maxBytes: number;
   /** Most bytes of all texts together. */
   maxTextBytes: number;
-  /** The parts that may be files, one of each. One that is always a file needs no file name, since its bytes say what it is. */
+  /**
+   * The parts that may be files, one of each. A part that is always a file needs no file name, because its bytes show
+   * its kind.
+   */
   fileParts: ReadonlyMap<string, 'file' | 'file or text'>;
-  /** Error of a body above the limit. `sentBytes`: its announced length, if that was above the limit. */
+  /** Returns the error of a body above the limit. `sentBytes` is its announced length, if that was above the limit. */
   tooLarge: (sentBytes: number | undefined) => FormFault | BodyFault;
-  /** Longest wait for more of a form that is not whole. */
+  /** Longest wait for more of an incomplete form. */
   silenceMs?: number;
-  /** Longest wait for the whole of it. */
+  /** Longest wait for the complete form. */
   wholeMs?: number;
-  /** Longest wait for the parser, and the disk, once all of it has come: of some malformed forms the parser never says anything. */
+  /**
+   * Longest wait for the parser and the disk after the last byte. With some malformed forms the parser never reports an
+   * end.
+   */
   settleMs?: number;
 }
 
-/** Request and answer: a form that is refused while it is coming closes its connection with the answer. */
+/** Request and response. A form that is refused midway closes its connection with the response. */
 export interface Exchange {
   req: IncomingMessage;
   res: Pick<ServerResponse, 'shouldKeepAlive'>;
 }
 
 const SILENCE_MS = 30_000;
-/** Less than a listener waits for a request, so that the refusal is in words of ours. */
+/** Below the listener's own timeout for a request, so that the refusal has this service's error body. */
 const WHOLE_MS = 120_000;
 const SETTLE_MS = 10_000;
 const MAX_PARTS = 64;
 const MAX_PART_HEADERS = 16;
 const MAX_PART_HEADER_BYTES = 8_192;
-/** In the parser, on the way to the disk, and in the socket. */
+/** Buffer size in the parser, on the way to the disk, and in the socket. */
 const BUFFER_BYTES = 65_536;
-/** Most memory of an upload under way, with buffers that wait to be freed. */
+/** Most memory of an upload in progress, with buffers that wait to be freed. */
 export const MEMORY_OF_UPLOAD = 1_048_576;
 const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
 
 const refuse = (fault: FormFault | BodyFault): ApiError => new ApiError(fault);
 
-/** Whether a request announces a form. */
+/** Returns whether a request announces a form. */
 export const isForm = ({ headers }: IncomingMessage): boolean => FORM_TYPE.test(headers['content-type'] ?? '');
 
 /**
- * Reads a form: its texts into memory, its files to the disk as they come. Parts may stand in any order. Throws a `FormFault` or
- * `BodyFault` where it cannot be read, `invalid_request` for a part that is a file and may not be, or stands twice as one. What it has
- * taken of `capacity` stays taken until the capacity is closed, but for what reading alone needs; files are to be discarded.
+ * Reads a form: its texts into memory, its files to the disk as they arrive, with parts in any order. Throws a
+ * `FormFault` or `BodyFault` if it cannot be read. Throws `invalid_request` for a part that must not be a file, or is a
+ * file twice. Its use of `capacity` lasts until the capacity is closed, except for the memory of reading. The caller
+ * discards the files.
  */
 export async function readForm({ req, res }: Exchange, limits: FormLimits, capacity: CallCapacity): Promise<Form> {
   const { maxBytes, tooLarge } = limits;
@@ -97,7 +104,7 @@ function createParser(req: IncomingMessage): BusboyInstance {
       headers: { 'content-type': req.headers['content-type'] ?? '' },
       highWaterMark: BUFFER_BYTES,
       fileHwm: BUFFER_BYTES,
-      // Each part is read as bytes: whether they are text is for us to say.
+      // Each part is read as bytes, because text is checked here.
       isPartAFile: () => true,
       limits: {
         parts: MAX_PARTS,
@@ -115,7 +122,7 @@ function createParser(req: IncomingMessage): BusboyInstance {
 interface Parts {
   texts: Form['texts'];
   files: Map<string, Upload>;
-  /** Takes a part; what is thrown is why the form is refused. */
+  /** Adds a part. Throws the reason for which the form is refused. */
   add(name: string | undefined, fileName: string | undefined, stream: Readable): Promise<void>;
   discard(): Promise<void>;
 }
@@ -167,7 +174,7 @@ function collectParts({ fileParts, maxTextBytes }: FormLimits, capacity: CallCap
       if (names.has(name)) throw invalidRequest(param, `${param ?? 'A part'} is given more than once`);
       names.add(name);
       const file = await readFile(stream);
-      // Browsers send such a part for a file input without a file.
+      // Browsers send such a part for an empty file input.
       if (file.bytes === 0 && !fileName) await file.discard();
       else files.set(name, file);
     },
@@ -181,7 +188,7 @@ function collectParts({ fileParts, maxTextBytes }: FormLimits, capacity: CallCap
   };
 }
 
-/** Resolves when the form has been read whole. After a refusal nothing more of it is read. */
+/** Resolves when the form has been read completely. After a refusal nothing more is read. */
 function receive(
   req: IncomingMessage,
   parser: BusboyInstance,
@@ -221,7 +228,7 @@ function receive(
         void Promise.allSettled(underWay).then(() => reject(error));
       });
     let partsUnderWay = 0;
-    /** A parser that takes no more, with no part under way, cannot read the form. */
+    /** A parser that takes no more data, without a part in progress, cannot read the form. */
     const isParserLost = (): boolean => parser.writableNeedDrain && partsUnderWay === 0;
     const silence = setTimeout(
       () => giveUp(refuse(isParserLost() ? { kind: 'form_malformed' } : { kind: 'body_too_slow', silenceMs })),
@@ -234,7 +241,7 @@ function receive(
     for (const limit of ['partsLimit', 'filesLimit'] as const)
       parser.on(limit, () => giveUp(refuse({ kind: 'form_too_large', maxParts: MAX_PARTS, maxTextBytes })));
     parser.on('file', (name: string | undefined, stream: BusboyFileStream, fileName: string | undefined) => {
-      // A stream may fail before anybody reads it.
+      // A stream may fail before it is read.
       stream.on('error', () => giveUp(refuse({ kind: 'form_malformed' })));
       streams.push(stream);
       const added = parts.add(name, fileName, stream);
@@ -244,7 +251,7 @@ function receive(
         partsUnderWay -= 1;
       }, giveUp);
     });
-    // Bytes may follow the last part, and be too many like any others.
+    // Bytes after the last part count toward the limit as well.
     const endIfWhole = (): void => {
       if (isParsed && req.complete && req.readableEnded) Promise.all(underWay).then(() => end(resolve), giveUp);
     };
@@ -267,7 +274,7 @@ function receive(
     req.on('close', () => {
       if (!req.complete) giveUp(refuse({ kind: 'body_aborted' }));
     });
-    // A client that left while its key was looked up sends no further event.
+    // A client that left during authentication sends no further event.
     if (req.destroyed) giveUp(refuse({ kind: 'body_aborted' }));
     else req.pipe(parser);
   });

@@ -5,7 +5,7 @@ import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { toParam } from '@turnpike/request-reading/fields/fieldReader';
 import type { Form } from './readForm.ts';
 
-/** The fields of a form that are no texts: it has nothing else. */
+/** The fields of a form that are not texts. */
 export interface FormKinds {
   numbers?: readonly string[];
   booleans?: readonly string[];
@@ -14,15 +14,15 @@ export interface FormKinds {
 
 /** `name`, `name[]` of a list and `name[key]` of an object. */
 const FIELD = /^([^[\]]+)(?:\[([^[\]]*)\])?$/;
-/** Plain digits, without zeros in front. */
+/** Plain digits without leading zeros. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
 type Value = string | number | boolean | Value[] | { [key: string]: Value };
 
 /**
- * The texts of a form as the JSON value that says the same: lists and objects from brackets, numbers and booleans where the field is one.
- * A text that is none is left as it is, for its schema to refuse; an empty one is absence, as a form has no null. Throws `invalid_request`
- * for what stands more than once.
+ * Converts the texts of a form to the equal JSON value. Brackets make lists and objects; fields of these kinds become
+ * numbers and booleans. A malformed text stays as it is, so that the schema refuses it. An empty text counts as absent,
+ * because a form has no null. Throws `invalid_request` for a repeated field.
  */
 export function toFormValue({ texts }: Pick<Form, 'texts'>, kinds: FormKinds): Record<string, unknown> {
   const fields: Record<string, Value> = Object.create(null);
