@@ -4,27 +4,30 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerError.ts';
 import { type AbsorbedRow, type AskedWorkspace, statements } from '../database/statements.ts';
 
-/** Sums of a workspace, and the calls that they contain. */
+/** Sums of a workspace, and the calls that these sums contain. */
 export interface AbsorbedWorkspace {
   workspaceId: string;
-  /** Counts the transactions that changed its sums: within one timeline, sums of a higher one contain those of a lower one. */
+  /**
+   * Number of transactions that changed the workspace's sums. Within one timeline, sums of a higher number contain
+   * those of a lower one.
+   */
   seq: number;
-  /** Credited less recorded. */
+  /** Credited minus recorded amounts. */
   leftNanoUsd: NanoUsd;
-  /** Sums by `YYYY-MM`: the month asked for, later ones, and those of the recorded calls. */
+  /** Sums by `YYYY-MM`: the requested month, later ones, and those of the recorded calls. */
   spentNanoUsdByMonth: Map<string, NanoUsd>;
-  /** The keys asked for, and those of the calls that are recorded. */
+  /** Sums of the requested keys and of the recorded calls' keys. */
   spentNanoUsdByKey: Map<string, NanoUsd>;
-  /** Spend of calls admitted from the asked day on, by key. */
+  /** Spend of calls admitted since the requested day, by key. */
   sinceByKey: Map<string, { day: string; spentNanoUsd: NanoUsd }>;
-  /** Which of the calls these sums contain: with their final ending, and as `unknown`. */
+  /** The given calls that these sums contain: with their final ending, and as `unknown`. */
   finalCallIds: string[];
   unknownCallIds: string[];
-  /** Which of the calls have a dead letter that waits to be replayed. */
+  /** The given calls with a dead letter that waits for a replay. */
   deadLetterCallIds: string[];
 }
 
-/** All of one instant. */
+/** All values are of one instant. */
 export interface Absorbed {
   timeline: number;
   workspaces: AbsorbedWorkspace[];
@@ -32,8 +35,8 @@ export interface Absorbed {
 
 /**
  * Returns the sums of some workspaces, each named once, and the pending calls that these sums contain. Throws
- * `balances_catching_up` on a database that was started or took over from another, until the event log is read again as far as it
- * went then. Calls that were recorded before may have no row here, and are pending nowhere any more.
+ * `balances_catching_up` after a start or takeover of the database. That lasts until the event log is read again up to
+ * its end at that time. Calls recorded earlier may have no row here; they are pending nowhere.
  */
 export async function absorb(db: Queryable, asked: AskedWorkspace[]): Promise<Absorbed> {
   const rows = await db.query(statements.absorb(asked));

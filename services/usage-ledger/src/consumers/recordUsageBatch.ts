@@ -15,27 +15,29 @@ import {
 import { ensureUsagePartitions, readTimeOfRecording } from '../ledger/recordUsage.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
 
-/** Another consumer has recorded this batch: it owns the partition now. */
+/** Another consumer has recorded this batch and has the partition now. */
 export class OffsetMoved extends Error {
   override name = 'OffsetMoved';
 }
 
 export interface BatchContext extends Pick<ReadContext, 'region'> {
-  /** Time by this process' clock. */
+  /** Time on this process' clock. */
   now: Date;
   topic: string;
   log: Logger;
   telemetry: Pick<RecordingTelemetry, 'batchRecorded'>;
-  /** Most records of one transaction, by partition, where a larger one took longer than its deadline. Kept from batch to batch. */
+  /** Most records of one transaction, by partition, after a larger one passed its deadline. Kept between batches. */
   mostRecords: Map<number, number>;
 }
 
 /**
- * Records a batch of the event log: the calls, every total and the partition's offset in one transaction, so that each
- * event counts once however often it is delivered. What cannot be recorded becomes a dead letter in the same transaction.
- * Throws `OffsetMoved`, with nothing changed, when another consumer has taken the partition; and throws where calls lie ahead of the
- * database's clock and not of this process': one of the two is wrong, and a call is no dead letter for that. A transaction that ran past
- * its deadline makes it throw, and is half as large in the next attempt.
+ * Records a batch of the event log. The calls, every total and the partition's offset change in one transaction, so
+ * that each event counts once however often it is delivered. Unreadable records become dead letters in the same
+ * transaction.
+ *
+ * Throws `OffsetMoved`, with nothing changed, if another consumer has taken the partition. Throws if the clocks of the
+ * database and of this process differ by more than an hour, because such calls are no dead letters. Throws after a
+ * transaction past its deadline; the next attempt is half as large.
  */
 export async function recordUsageBatch(db: Db, batch: RecordBatch, context: BatchContext): Promise<void> {
   const { mostRecords } = context;
@@ -99,7 +101,7 @@ function isReadable(value: Buffer, context: ReadContext): boolean {
   }
 }
 
-/** The source of a batch, as the postings name it: `topic/partition/first offset`. */
+/** Returns the source of a batch for its postings: `topic/partition/first offset`. */
 const sourceOf = ({ topic, partition }: Partition, fromOffset: bigint): string => `${topic}/${partition}/${fromOffset}`;
 
 interface ReadBatch {
@@ -134,7 +136,10 @@ async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context
   }
 }
 
-/** Postgres refused something that our own checks let through: halving finds the record, and the others are recorded. */
+/**
+ * Records a batch that Postgres refused, although its records passed the checks here. Halving finds the refused record,
+ * and the others are recorded.
+ */
 async function recordInHalves(
   db: Db,
   batch: RecordBatch,
@@ -154,7 +159,7 @@ async function recordInHalves(
   await recordWhole(db, latter, context);
 }
 
-/** The first `count` records, and the others. */
+/** Splits a batch after `count` records. */
 function splitBatch(batch: RecordBatch, count: number): [RecordBatch, RecordBatch] {
   const { records } = batch;
   const offset = records[count]?.offset ?? batch.nextOffset;
@@ -164,7 +169,10 @@ function splitBatch(batch: RecordBatch, count: number): [RecordBatch, RecordBatc
   ];
 }
 
-/** One event per call, as if they had been recorded one by one: the first known outcome, else the first `unknown`. */
+/**
+ * Returns one event per call, with the same result as single recordings: the first known outcome, else the first
+ * `unknown`.
+ */
 export function mergeEvents(events: UsageRecorded[]): UsageRecorded[] {
   const merged = new Map<string, UsageRecorded>();
   for (const event of events) {
@@ -174,7 +182,7 @@ export function mergeEvents(events: UsageRecorded[]): UsageRecorded[] {
   return [...merged.values()];
 }
 
-/** The offset to read next; 0 before anything was read. */
+/** Returns the next offset to read; 0 before the first record. */
 export async function getNextOffset(db: Queryable, place: Partition): Promise<bigint> {
   const [position] = await db.query(statements.readPosition(place));
   return position?.nextOffset ?? 0n;

@@ -11,13 +11,13 @@ export interface NewCredit {
   creditId: string;
   workspaceId: string;
   amountNanoUsd: NanoUsd;
-  /** The origin of the credit, for people. */
+  /** The origin of the credit, as text. */
   note: string;
 }
 
 /**
- * Gives a workspace something to spend, or takes it where the amount is below zero, once for each credit id: true when it was
- * applied now, false when it had been before. Throws `credit_conflict` when the id is known with another workspace or amount.
+ * Adds credit to a workspace, or takes it if the amount is negative, once for each credit id. Returns false if the id
+ * was applied before. Throws `credit_conflict` if the id is known with another workspace or amount.
  */
 export async function addCredit(db: Db, credit: NewCredit): Promise<boolean> {
   const { creditId, workspaceId, amountNanoUsd } = credit;
@@ -28,12 +28,12 @@ export async function addCredit(db: Db, credit: NewCredit): Promise<boolean> {
   throw new ApiError<LedgerFault>({ kind: 'credit_conflict' });
 }
 
-/** The router asks this service and Redis, each with a deadline of its own; the operator waits for 10 s. */
+/** The router calls this service and Redis, each with its own deadline. The operator waits for 10 s. */
 const ANNOUNCE_TIMEOUT_MS = 9_000;
 
 /**
- * Makes `announceCredit(workspaceId)`: has a router bring the workspace's credits of now to Redis, where all routers count.
- * Throws `gate_not_told` when it does not say that they are there.
+ * Creates `announceCredit(workspaceId)`: a router writes the workspace's current credits to Redis, where all routers
+ * count. Throws `gate_not_told` if the router does not confirm that.
  */
 export function createAnnounceCredit(router: Pick<Client<typeof modelRouterApi>, 'reloadBalances'>) {
   return async function announceCredit(workspaceId: string): Promise<void> {

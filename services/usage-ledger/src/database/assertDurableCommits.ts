@@ -1,12 +1,15 @@
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from './createDb.ts';
 
-/** Settings under which a commit is on disk, there and on a synchronous standby, before it is acknowledged. */
+/**
+ * Values of `synchronous_commit` with which a commit is on disk, here and on a synchronous standby, before it is
+ * acknowledged.
+ */
 const DURABLE = new Set(['on', 'remote_write', 'remote_apply']);
 
 /**
- * Throws unless commits are durable: what is recorded here is let go everywhere else, so a commit that a crash undoes, or that a
- * standby lacks, would lose calls. Also throws when the database does not answer.
+ * Throws unless commits are durable. Recorded events are removed everywhere else, so a commit that a crash undoes, or
+ * that a standby lacks, loses calls. Throws also if the database does not answer.
  */
 export async function assertDurableCommits(db: Db, { copies }: { copies: 'one' | 'several' }): Promise<void> {
   const rows = await db

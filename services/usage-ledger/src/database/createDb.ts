@@ -3,9 +3,9 @@ import { openPrisma, type Statements } from '@turnpike/postgres/database';
 import { PrismaClient } from '../generated/client.ts';
 
 /**
- * A pool of connections to the ledger's database, each made when it is first needed. Prisma's client owns the pool. Its models read and
- * write single rows. Statements, the recording of completion events among them, run on the client's pool and leave out Prisma's layers,
- * which take more processor time than the driver.
+ * A pool of connections to the ledger's database, owned by Prisma's client. Each connection is opened at its first use.
+ * Prisma's models read and write single rows. Statements, such as recording, run on the pool without Prisma's layers,
+ * which take more CPU time than the driver.
  */
 export type Db = PrismaClient & Statements;
 

@@ -10,21 +10,22 @@ import { ensureUsagePartitions, readTime, recordUsage } from '../ledger/recordUs
 /** The outcome of replaying one dead letter. */
 export interface ReplayOutcome {
   id: bigint;
-  /** Null when it is in the books now; else why it still cannot be read. */
+  /** Null if the event is in the books now, else the reason why it cannot be read. */
   reason: string | null;
 }
 
 /**
- * Reads a dead letter again with the reader of today, or reads `repaired` in place of its bytes, and records it as the event
- * log would have: once, whatever else was recorded of that call. It is replayed then, with what it was repaired with beside
- * it; otherwise it keeps waiting, with the reason that its own bytes have now. Undefined when none of that id waits. The gate counts
- * the call as pending until it hears of the row.
+ * Reads a dead letter with today's reader, or `repaired` instead of its bytes, and records it like the event log does.
+ * A call counts once, whatever else was recorded of it. The letter is then marked as replayed, with its repair.
+ * Otherwise it waits on, with the current reason of its own bytes. Returns undefined if no letter of that id waits. The
+ * call stays pending in the gate until its row is reported.
  */
 export async function replayDeadLetter(
   db: Db,
   { id, repaired, region }: { id: bigint; repaired: Buffer | undefined; region: ReadContext['region'] },
 ): Promise<ReplayOutcome | undefined> {
-  // Made outside of the transaction, since its events keep their month until then.
+  // The letter is read before the transaction, because its event's month may need a partition. Its bytes do not change
+  // meanwhile.
   const known = await findWaiting(db, id);
   if (!known) return undefined;
   const read = tryToRead(repaired ?? known, { region, now: await readTime(db) });
@@ -51,7 +52,10 @@ function tryToRead(value: Buffer, context: ReadContext): Reading {
   }
 }
 
-/** The letter's bytes, one more than an event has at most of one that is larger; undefined unless it waits. */
+/**
+ * Returns the letter's bytes, of a larger one only one more than the most of an event. Returns undefined unless it
+ * waits.
+ */
 async function findWaiting(db: Db, id: bigint): Promise<Buffer | undefined> {
   const [letter] = await db.query(statements.readDeadLetter(id, LARGEST_EVENT_BYTES + 1));
   return letter && Buffer.from(letter.payload);
@@ -62,9 +66,10 @@ async function settle(
   { id, repaired, read }: { id: bigint; repaired: Buffer | undefined; read: Reading },
 ): Promise<ReplayOutcome | undefined> {
   const reason = 'reason' in read ? read.reason : null;
-  // The reason belongs to the repair, and the ledger keeps no repair that it cannot read.
+  // The reason concerns the repair, and the ledger does not keep an unreadable repair.
   if (reason !== null && repaired) return { id, reason };
-  // First, so that two who replay the same letter take turns, and the second finds that it does not wait any more.
+  // This is the first statement, so that concurrent replays of a letter run in turn, and the second finds that it no
+  // longer waits.
   const waited = await tx.execute(
     reason === null ? statements.markReplayed(id, repaired) : statements.keepReason(id, reason),
   );

@@ -4,17 +4,17 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerError.ts';
 
 export interface LookUpGateOptions {
-  /** Queries at Postgres at once. */
+  /** Concurrent queries in Postgres. */
   slots: number;
-  /** The most of these slots for one key, so that a key whose look-ups are slow leaves room for the others. */
+  /** Most of these slots for one key, so that a key with slow requests leaves room for others. */
   slotsPerKey: number;
-  /** Longest wait of one look-up, for a slot and for Postgres together. */
+  /** Longest wait of one read request, for a slot and for Postgres together. */
   timeoutMs: number;
 }
 
 /**
- * Runs a key's query when there is room for it. Throws `usage_timeout` past the allowance, and `ledger_unavailable` when
- * there is no database or too many look-ups are waiting.
+ * Runs a key's query once a slot is free. Throws `usage_timeout` after `timeoutMs`. Throws `ledger_unavailable` without
+ * a database, or if too many read requests wait.
  */
 export type LookUpGate = <T>(keyId: string, query: () => Promise<T>) => Promise<T>;
 
@@ -23,13 +23,13 @@ interface Waiting {
   begin: () => void;
 }
 
-/** Look-ups waiting for a slot, in all and of one key; one more is refused at once. */
+/** Read requests that may wait for a slot, in all and of one key. One more is refused at once. */
 const MAX_WAITING = 1_000;
 const MAX_WAITING_PER_KEY = 250;
 
 /**
- * Keeps slow look-ups from taking all of the pool. A look-up that was given up while it waited never reaches Postgres; one
- * that is given up while it runs keeps its slot until Postgres has let go of it too.
+ * Bounds slow read requests, so that they do not take the whole pool. A request that is given up while it waits never
+ * reaches Postgres. One that is given up while it runs keeps its slot until Postgres has ended it.
  */
 export function createLookUpGate({ slots, slotsPerKey, timeoutMs }: LookUpGateOptions): LookUpGate {
   const running = new Map<string, number>();
@@ -58,7 +58,7 @@ export function createLookUpGate({ slots, slotsPerKey, timeoutMs }: LookUpGateOp
     waiting.begin();
   }
 
-  /** Takes a slot, or waits for one. After the look-up was given up it is out of the queue, and waits for nothing. */
+  /** Takes a slot or waits for one. A request that is given up leaves the queue. */
   async function slotFor(keyId: string, givenUp: AbortSignal): Promise<void> {
     if (hasRoom(keyId)) return take(keyId);
     if (isFull(keyId)) throw new ApiError<LedgerFault>({ kind: 'ledger_unavailable' });
@@ -93,7 +93,10 @@ export function createLookUpGate({ slots, slotsPerKey, timeoutMs }: LookUpGateOp
   };
 }
 
-/** Covers what the statement's own time limit does not: waiting for a slot or a connection, and a silent server. */
+/**
+ * Rejects after `timeoutMs`. Covers the waits that the statement timeout does not: for a slot, a connection, and a
+ * silent server.
+ */
 async function rejectAfter(timeoutMs: number, signal: AbortSignal): Promise<never> {
   await delay(timeoutMs, undefined, { signal });
   throw new ApiError<LedgerFault>({ kind: 'usage_timeout' });

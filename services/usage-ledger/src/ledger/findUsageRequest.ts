@@ -6,8 +6,8 @@ import { callInstantMs } from './readUsageEvent.ts';
 const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Returns the recorded call of an id, if it is the owner's. An id that could not be one, an id of another owner and an id whose row
- * is not written yet are all undefined. A key finds no call of media, because the key's handle for it is the job.
+ * Returns the recorded call of an id, if it is the owner's. Returns undefined for a malformed id, an id of another
+ * owner and an id whose row is not written yet. A key finds no media call, because it has the job instead.
  */
 export async function findUsageRequest(
   db: Pick<Db, 'usageRequest'>,
@@ -28,8 +28,8 @@ export async function findAnyUsageRequest(
 ): Promise<UsageRequest | undefined> {
   if (!UUID_PATTERN.test(callId)) return undefined;
   const id = callId.toLowerCase();
-  // A row is read whether the id has one or not, the nearest before it if need be: otherwise the time that the answer
-  // takes would tell an id that another key was given from one that was never issued.
+  // A row is always read: that of the id, or the nearest before it. Otherwise the response time would distinguish
+  // another key's id from one that was never issued.
   const nearest = await db.usageRequest.findFirst({
     where: { callId: { gte: firstCallIdOfMonth(id), lte: id } },
     orderBy: { callId: 'desc' },
@@ -38,8 +38,8 @@ export async function findAnyUsageRequest(
 }
 
 /**
- * Spans of time around a request in which its call begins, the usual one first. A call begins once the key is known, and of media once the
- * body is read. The clocks of edge and router may differ.
+ * Spans around a request in which its call begins, the usual one first. A call begins once the key is known, and a
+ * media call once its body is read. The clocks of edge and router may differ.
  */
 const BEGINS_WITHIN = [
   { beforeMs: 1_000, afterMs: 10_000 },
@@ -47,8 +47,8 @@ const BEGINS_WITHIN = [
 ];
 
 /**
- * Returns the recorded call of any workspace by the `x-request-id` of its answer, for the operator. The request's id says when it was
- * made, so that only the calls of that time are read.
+ * Returns the recorded call of any workspace by the `x-request-id` of its answer, for the operator. The request id
+ * contains its time, so that only calls of that time are read.
  */
 export async function findUsageRequestOf(
   db: Pick<Db, 'usageRequest'>,
@@ -64,13 +64,13 @@ export async function findUsageRequestOf(
   return undefined;
 }
 
-/** The smallest call id of the UTC month that a call id lies in: where the partition of both begins. */
+/** Returns the smallest call id of a call id's UTC month, where the partition of both begins. */
 function firstCallIdOfMonth(callId: string): string {
   const instant = new Date(callInstantMs(callId));
   return firstCallIdAt(Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth()));
 }
 
-/** The smallest call id of an instant, in milliseconds. */
+/** Returns the smallest call id of an instant, in milliseconds. */
 function firstCallIdAt(instantMs: number): string {
   const hex = Math.min(instantMs, LAST_INSTANT_MS).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;

@@ -13,14 +13,15 @@ export interface RedisCheckDependencies {
   router: Pick<Client<typeof modelRouterApi>, 'getCounters' | 'reloadBalances'>;
 }
 
-/** A Redis on an earlier timeline than the ledger's has to take over its sums before they can be compared. */
+/** Most attempts. A Redis on an earlier timeline has to take over the ledger's sums before a comparison. */
 const MOST_ATTEMPTS = 5;
-/** Pages of pending calls that are looked at: a page has thousands. */
+/** Most pages of pending calls that are read; a page has thousands. */
 const MOST_PAGES = 20;
 
 /**
- * Checks what Redis counts of a workspace against the ledger, while both go on. Every sum there knows which state of the ledger it
- * is of, and the ledger knows what it was then, so a difference is one, however much is under way. Rejects while a router cannot say.
+ * Compares Redis' sums of a workspace with the ledger while both change. Every sum in Redis names the state of the
+ * ledger that it is from, and the ledger knows its sum in that state. So a difference is an error at any load. Rejects
+ * while no router can report.
  */
 export async function checkRedis(
   { auditDb, router }: RedisCheckDependencies,
@@ -56,7 +57,10 @@ export async function checkRedis(
   return { checks, doubts };
 }
 
-/** Redis' sums beside the ledger's at the same place. Where there are none to be had, Redis is asked to take over the newest. */
+/**
+ * Compares the sums of Redis and the ledger in the same state. If that is impossible, Redis is asked to take over the
+ * newest sums.
+ */
 async function compareAtOnePlace(
   { auditDb, router }: RedisCheckDependencies,
   workspaceId: string,
@@ -85,7 +89,7 @@ async function compareAtOnePlace(
   }
 }
 
-/** True once a check differs, or all are equal. A difference is final. */
+/** Returns whether the result is final: one check differs, or all are equal. */
 const isDecided = (sums: Check[]): boolean =>
   sums.some(({ verdict }) => verdict === 'different') || sums.every(({ verdict }) => verdict === 'equal');
 

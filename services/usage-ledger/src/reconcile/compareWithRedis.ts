@@ -5,7 +5,7 @@ import { type Check, toCheck } from './check.ts';
 type Calls = RedisCounters['calls'];
 type Counters = RedisCounters['months'];
 
-/** Holds what Redis counts as pending, in all and of each key and month, against its own pending calls, all of one instant. */
+/** Compares Redis' pending sums, in all and of each key and month, with its own pending calls of the same instant. */
 export function comparePending(counters: RedisCounters): Check[] {
   const { calls } = counters;
   const apart = (counted: Counters, nameOf: (call: Calls[number]) => string): number => {
@@ -29,18 +29,18 @@ export function comparePending(counters: RedisCounters): Check[] {
 const sumOf = (calls: Calls, kind: Calls[number]['kind']): bigint =>
   calls.filter((call) => call.kind === kind).reduce((sum, call) => sum + call.amount_nano_usd, 0n);
 
-/** Postings to a workspace's wallet after the places of Redis. */
+/** Postings to a workspace's wallet after the states that Redis has. */
 export interface PostedSince {
-  /** After the wallet's place; undefined where postings have no place yet. */
+  /** Posted after the wallet's state; undefined if postings have no sequence yet. */
   walletNanoUsd: bigint | undefined;
-  /** Charged to each key after its place. */
+  /** Charged to each key after the key's state. */
   chargedNanoUsdByKey: Map<string, bigint>;
 }
 
 /**
- * Holds the sums that Redis has taken over against those of the ledger, which were read after them. Each knows its place, and what was
- * posted since tells what the ledger's sum was there: so they are equal, or something is wrong, however fast the ledger goes on. Of a
- * month behind the ledger nothing is known but that spend only rises; ahead of the ledger Redis can never be.
+ * Compares the sums that Redis has taken over with those of the ledger, which were read later. Each sum names its
+ * state. The ledger's sum in that state follows from the later postings, so a difference is an error while the ledger
+ * continues. The sums of an older month are only known to rise. Redis can never be ahead of the ledger.
  */
 export function compareSums(
   counters: RedisCounters,

@@ -9,7 +9,7 @@ import { readHoursBefore } from './sealBooks.ts';
 export interface LedgerBooks {
   workspaceId: string;
   checks: Check[];
-  /** Rows whose price version the price list lacks: their charges could not be computed again. */
+  /** Rows with a price version that the price list lacks. Their charges were not recomputed. */
   unpriced: bigint;
 }
 
@@ -34,8 +34,9 @@ type SumName =
 type Sums = { workspaceId: string } & Record<SumName, string>;
 
 /**
- * Adds up the books anew, of one workspace or of all: what is sealed, and beside it the rows of open hours, each priced again, and the
- * postings since. Compares the days of open hours with their hours. All of one snapshot. Before anything is sealed that is every row, so `db` needs a statement timeout of minutes.
+ * Recomputes the books of one workspace or of all: seals, rows of open hours, each priced again, and the postings
+ * since. Compares the days of open hours with their hours. All values are of one snapshot. Before the first seal that
+ * is every row, so `db` needs a statement timeout of minutes.
  */
 export async function readBooks(db: Db, prices: PriceList, workspaceId: string | undefined): Promise<LedgerBooks[]> {
   const all = await db.snapshot(async (tx) => {
@@ -76,7 +77,7 @@ function toChecks(sums: Sums): Check[] {
   ];
 }
 
-/** Every source says of a key what it has; a key's parts are then added up, and a workspace's keys. */
+/** Adds up the parts of each key from every source, then the keys of each workspace. */
 function sumBooks(
   tx: Queryable,
   { prices, openSince, of }: { prices: string; openSince: string; of: string | null },

@@ -11,22 +11,22 @@ export interface ScheduleOptions {
   db: Db;
   log: Logger;
   telemetry: Pick<Telemetry, 'meter'>;
-  /** From the begin of a run to that of the next, of all replicas together. */
+  /** Time between the starts of two runs, over all replicas. */
   intervalMs: number;
-  /** How often each looks whether a run is due. */
+  /** Interval at which each replica checks whether a run is due. */
   pollMs?: number;
-  /** Seals and checks all workspaces, from the one after `afterWorkspace` on; may end early, in an error, where the signal fires. */
+  /** Seals and checks all workspaces, beginning after `afterWorkspace`. May reject early if the signal fires. */
   run: (run: { afterWorkspace: string; signal: AbortSignal }) => Promise<Reconciled>;
 }
 
-/** Longest run: what is not sealed by then is in the next one. */
+/** Longest run. The next run seals the rest. */
 const LONGEST_RUN_MS = 15 * 60 * 1_000;
-/** How soon after it is due a run begins, at most. */
+/** Most delay between the due time and the start of a run. */
 const LATEST_BEGIN_MS = 60_000;
 
 /**
- * Reconciles all workspaces again and again, once an interval in the region however many replicas there are, and raises an alert for
- * every difference: a line in the log and a count in `turnpike_ledger_mismatch_total`.
+ * Reconciles all workspaces once an interval in the region, with any number of replicas. Every difference raises an
+ * alert: a line in the log and a count in `turnpike_ledger_mismatch_total`.
  */
 export function scheduleReconciliation({
   db,
@@ -58,7 +58,7 @@ export function scheduleReconciliation({
   }
 
   async function runIfDue(signal: AbortSignal): Promise<void> {
-    // Holds a lock and nothing else: what is written meanwhile is written by other connections, so nothing is kept from being vacuumed.
+    // This transaction only holds a lock. All writes use other connections, so that it does not hold up vacuum.
     await db.transaction(async (tx) => {
       const [row] = await tx.query(sql<{ is_mine: boolean }>`
           SELECT pg_try_advisory_xact_lock(hashtext('reconcile')) AS is_mine`);
@@ -82,7 +82,7 @@ export function scheduleReconciliation({
   });
 }
 
-/** Notes that a run begins, where one is due. */
+/** Notes the start of a run. Returns undefined if none is due. */
 async function beginRun(db: Db, intervalMs: number): Promise<{ afterWorkspace: string } | undefined> {
   const [begun] = await db.query(sql<{ afterWorkspace: string }>`
     UPDATE reconciliation SET started_at = clock_timestamp()
@@ -91,7 +91,7 @@ async function beginRun(db: Db, intervalMs: number): Promise<{ afterWorkspace: s
   return begun;
 }
 
-/** Notes that all books were checked, by a run that an operator asked for. */
+/** Notes that a run for an operator has checked all books. */
 export const noteReconciled = (db: Db) => db.execute(sql`UPDATE reconciliation SET succeeded_at = clock_timestamp()`);
 
 const endRun = (db: Db, lastWorkspace: string) =>

@@ -7,39 +7,46 @@ import { LONGEST_WAIT_MS } from './judgeAdmissionState.ts';
 type HoldingService = NonNullable<RecoveryBody['routers'][number]['service']>;
 
 /**
- * The state of a router. `admits` calls; `waits` for others, with its own calls re-registered; `has_not_put_back` into the Redis
- * that it sees; `sees_no_redis` that answers as a primary; `is_stranger`: others count in another Redis; `is_silent`: dead or cut
- * off from the ledger, and no longer waited for.
+ * The state of a router.
+ * - `admits`: it admits calls.
+ * - `waits`: it has re-registered its own calls and waits for other routers.
+ * - `has_not_put_back`: it has not re-registered its calls in the Redis that it sees.
+ * - `sees_no_redis`: no Redis answers it as a primary.
+ * - `is_stranger`: other routers count in another Redis.
+ * - `is_silent`: it is dead or cut off from the ledger, and recovery no longer waits for it.
  */
 type RouterState = 'admits' | 'waits' | 'has_not_put_back' | 'sees_no_redis' | 'is_stranger' | 'is_silent';
 
 export interface RouterRecovery {
   shard: string;
   routerId: string;
-  /** Null of a router of the version before. */
+  /** Null for a router of the previous version. */
   service: HoldingService | null;
   host: string | null;
   redisId: string | null;
   state: RouterState;
-  /** Whether nobody admits calls of this shard. */
+  /** Whether no router admits calls of this shard. */
   isShardClosed: boolean;
-  /** How long it has admitted nothing, or been silent; 0 where it admits. */
+  /** Time without admitted calls, or without a report; 0 if it admits. */
   lackingMs: number;
-  /** Whether that is longer than anything is waited for, so that somebody has to look at it; never where it waits for others. */
+  /**
+   * Whether `lackingMs` is above the recovery timeout, so that an operator has to act. Never true while it waits for
+   * other routers.
+   */
   isOverdue: boolean;
 }
 
-/** The gate on a Redis that a router sees, or that is open. */
+/** The admission state of a Redis that a router sees or that is open. */
 interface GateState {
   shard: string;
   redisId: string;
   mark: string;
   isOpen: boolean;
-  /** For how long it has been as it is. */
+  /** Time in the current state. */
   forMs: number;
-  /** Routers that are heard and see this Redis. */
+  /** Reporting routers that see this Redis. */
   seenBy: number;
-  /** Reporting routers that have not put back. The gate waits for them, and fences them once it is open. */
+  /** Reporting routers that have not re-registered. The gate waits for them, and fences them once it is open. */
   waitsFor: string[];
 }
 
@@ -47,7 +54,7 @@ export interface RecoveryState {
   now: Date;
   gates: GateState[];
   routers: RouterRecovery[];
-  /** How long no router has admitted a call of some shard; 0 where one does of each, null where none is heard. */
+  /** Time for which no router has admitted a call of some shard. 0 if every shard admits, null if no router reports. */
   closedMs: number | null;
   /** Timelines of the database and of the last reading of the event log to its end. Null before the first reading. */
   timeline: number;
@@ -73,13 +80,13 @@ interface KnownServer {
   openedMsAgo: number | null;
 }
 
-/** All reports and their times, of one instant. */
+/** All reports with their times, of one instant. */
 interface KnownRecovery extends Pick<RecoveryState, 'now' | 'timeline' | 'caughtUpWith'> {
   routers: KnownRouter[];
   servers: KnownServer[];
 }
 
-/** Reads how the region stands with its Redis and its Postgres. Changes nothing. */
+/** Reads the recovery state of the region's Redis and Postgres. Changes nothing. */
 export async function readRecoveryState(db: Db): Promise<RecoveryState> {
   const [known] = await db.query(sql<KnownRecovery>`
     SELECT clock_timestamp() AS "now", current_timeline() AS "timeline", recovery.timeline AS "caughtUpWith",
@@ -103,10 +110,14 @@ export async function readRecoveryState(db: Db): Promise<RecoveryState> {
   return describeRecovery(known);
 }
 
-/** Says of what is known who admits calls, and of everybody else what is missing and for how long, in each shard by itself. */
+/**
+ * Returns, for each shard, the routers that admit calls. For every other router it returns what is missing, and for how
+ * long.
+ */
 function describeRecovery({ routers, servers, ...rest }: KnownRecovery): RecoveryState {
   const heardOf = new Set(routers.filter(({ isHeard }) => isHeard).map(({ shard }) => shard));
-  // One that nobody speaks of any more is none, as after its slots have gone to others; unless nobody says anything.
+  // A shard without a reporting router is dropped, because its slots have moved. If no router reports at all, every
+  // shard is kept.
   const names = [...new Set(routers.map(({ shard }) => shard))].filter(
     (name) => heardOf.size === 0 || heardOf.has(name),
   );
@@ -161,7 +172,7 @@ function describeRouter(
   if (!router.isHeard) return { ...about, state: 'is_silent', lackingMs: router.silentMs, isOverdue: false };
   const server = servers.find((each) => each.redisId === redisId);
   const raisedMs = server?.raisedMsAgo ?? 0;
-  // One that has put back under a mark that is gone lacks since that went.
+  // A router that re-registered under a mark that is gone lacks the new one since then.
   const lackingMs = behindMs ?? raisedMs;
   const lacks = (state: RouterState, waitedMs: number) => ({
     ...about,

@@ -4,51 +4,51 @@ import type { MarkedRedis, ReportedRouter } from '../database/statements.ts';
 export interface RedisServer extends MarkedRedis {
   /** Whether calls are admitted there. */
   isOpen: boolean;
-  /** For how long the routers have been waited for. */
+  /** Time since which the routers have been waited for. */
   raisedMsAgo: number;
 }
 
-/** All that reports have told of a shard by now. */
+/** All that routers have reported of a shard. */
 export interface Recovery {
-  /** Those that are heard, of this shard or another; the silent are waited for no more. */
+  /** Reporting routers, of this shard or another. Silent routers are not waited for. */
   routers: ReportedRouter[];
   servers: RedisServer[];
-  /** Whether the ledger gives balances: a gate that opened before would let nobody in. */
+  /** Whether the ledger returns balances. A gate that opened before that would admit no call. */
   hasBalances: boolean;
 }
 
-/** How a gate changes. */
+/** A change of a gate. */
 export type GateMove =
-  /** A Redis nobody has seen before: it gets a mark, and routers put back. */
+  /** A new Redis: it gets a mark, and routers re-register. */
   | { kind: 'taken' }
   /**
    * The Redis was emptied: it gets a new incarnation id, and routers re-register all calls. If it was open, no other Redis opens
    * before they have heard of it.
    */
   | { kind: 'emptied' }
-  /** Beside the one that is open this one stays closed, and no router is waited for: the time that they have begins later. */
+  /** Another Redis is open, so this one stays closed and waits for no router. The routers' time starts later. */
   | { kind: 'kept_out' }
   /** Most routers have left the Redis that was open: it closes, so that this one may open. */
   | { kind: 'superseded'; loser: RedisServer }
   | { kind: 'opened'; fenced: string[] };
 
-/** The gate on one Redis, as it stands and as it is to change. */
+/** The gate on one Redis, with its next change. */
 export interface Judgement {
   server: RedisServer | undefined;
-  /** Calls are admitted in another Redis, which others see: this one is not the region's. */
+  /** Whether other routers see and use another, open Redis, so that this one is not the region's. */
   isStranger: boolean;
-  /** Routers that are heard and have not put back. */
+  /** Reporting routers that have not re-registered. */
   waitsFor: string[];
   move: GateMove | undefined;
 }
 
-/** Time for the routers. Lost calls are admitted again within 5 s, and two seconds are for everything else. */
+/** Time for the routers to re-register. Lost calls are admitted again within 5 s, and 2 s are for all other steps. */
 export const LONGEST_WAIT_MS = 3_000;
-/** So long a few routers may hold on to the Redis that is open while most see another. */
+/** Time for which a minority of routers keeps a Redis open while most see another. */
 const HELD_BY_FEW_MS = 2_000;
-/** How often it is noted that nobody is waited for yet. */
+/** Interval at which the wait for routers is restarted for a Redis that is kept out. */
 const KEPT_OUT_EVERY_MS = 500;
-/** So long those who count in a Redis have to hear that it is closed, before another one opens: two reports. */
+/** Time for routers to learn that their Redis is closed, before another one opens: two reports. */
 export const LEAVE_MS = 2_000;
 
 /**
@@ -84,7 +84,10 @@ export function judgeAdmissionState(
   return isFirst && hasAny && isDue && hasBalances ? { ...asItIs, move: { kind: 'opened', fenced: waitsFor } } : asItIs;
 }
 
-/** No router counts in a Redis before a router has put back into it, however many see it. */
+/**
+ * Returns whether a Redis may open: some router has re-registered there. The number of routers that see it does not
+ * matter.
+ */
 const isContender = ({ mark }: RedisServer, routers: ReportedRouter[]): boolean =>
   routers.some(({ putBackMark }) => putBackMark === mark);
 

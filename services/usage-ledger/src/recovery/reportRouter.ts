@@ -11,19 +11,19 @@ import {
   type Recovery,
 } from './judgeAdmissionState.ts';
 
-/** A router's sign of life, with what it knows of a shard. */
+/** A router's periodic report on one shard. */
 export interface RouterReport extends ReportedRouter {
   shard: string;
-  /** A mark under which it had put back, and which that Redis does not have any more. */
+  /** A mark under which the router had re-registered, and which its Redis no longer has. */
   missingMark: string | null;
 }
 
-/** Answer to a router about the gate on the Redis that it sees. */
+/** The answer to a router about the gate on its Redis. */
 export interface GateAnswer {
   redisId: string | null;
-  /** Mark of all keys loaded there. Null for a router that sees no Redis. */
+  /** Mark of all keys in that Redis. Null for a router that sees no Redis. */
   mark: string | null;
-  /** This very report brought the mark about: its router puts it there, and nobody else ever does. */
+  /** True if this report created the mark. Only its router writes the mark to Redis. */
   isToBeSet: boolean;
   isOpen: boolean;
   isStranger: boolean;
@@ -38,15 +38,15 @@ const NO_GATE: GateAnswer = {
   isStranger: false,
   waitsFor: [],
 };
-/** Routers move over to another Redis one by one; later than this, some have been left behind. */
+/** Time after which a foreign Redis is an alert. Routers move to another Redis one by one, but not this slowly. */
 const STRANGE_AFTER_MS = LONGEST_WAIT_MS;
 
 /**
- * Makes `reportRouter(report)`, which takes a router's report and moves the gates as far as all reports together allow
- * ([redis-lost.md](../../../../docs/redis-lost.md)). While the gate is open a report waits for no other.
+ * Creates `reportRouter(report)`, which stores a router's report and changes the gates as far as all reports together
+ * allow ([redis-lost.md](../../../../docs/redis-lost.md)). While the gate is open, reports do not wait for each other.
  */
 export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'info' | 'warn' | 'error'> }) {
-  /** Time since which each mark is a stranger's, for this process. Infinite after the alert. */
+  /** Time since which each mark is a stranger's, in this process. Infinite after the alert. */
   const strangeSince = new Map<string, number>();
 
   function hasBeenStrangeForLong(mark: string): boolean {
@@ -79,7 +79,7 @@ type About = Parameters<typeof judgeAdmissionState>[1] & { shard: string };
 type Step = Judgement & { about: About };
 type Judged = Judgement & { hasRaised: boolean };
 
-/** Looks first and locks only to change something, so that routers that wait do not wait for each other as well. */
+/** Decides without a lock first, and locks only for a change, so that waiting routers do not wait for each other. */
 async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'warn'>): Promise<Judged> {
   const seen = judgeAdmissionState(await readRecovery(db, about.shard), about);
   if (!seen.move) return { ...seen, hasRaised: false };
@@ -108,7 +108,7 @@ async function readRecovery(db: Queryable, shard: string): Promise<Recovery> {
 
 async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
   if (!server) return void (await tx.execute(statements.takeRedis({ shard, redisId })));
-  /** Delays the opening of every other Redis, so that the routers of this one can put their calls back there first. */
+  /** Delays the opening of every other Redis, so that the routers of this one can re-register there first. */
   const delayOthers = () =>
     tx.execute(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
   switch (move?.kind) {
@@ -126,7 +126,7 @@ async function apply(tx: Queryable, { server, move }: Judgement, { shard, redisI
       break;
     case 'opened':
       await tx.execute(statements.openRedis(server));
-      // This Redis may be lost before a router of another one has reported, which would keep the other one out.
+      // Otherwise, if this Redis is lost now, another one could open before a report has kept it out.
       await delayOthers();
       break;
   }
@@ -154,8 +154,8 @@ function logMove({ move, waitsFor, about: { shard, redisId } }: Step, log: Pick<
 }
 
 /**
- * Removes routers that have been silent for an hour, readers of the event log whose leases lapsed then, and every Redis that nobody
- * has seen for a day: who comes back is new.
+ * Removes routers and event log readers that have been silent for an hour, and every Redis not seen for a day. Each is
+ * new if it returns.
  */
 export async function forgetSilent(db: Db): Promise<void> {
   await db.execute(sql`DELETE FROM router WHERE heard_at < clock_timestamp() - INTERVAL '1 hour'`);
