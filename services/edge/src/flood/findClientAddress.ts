@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 
-/** A client's address, and the block of addresses that it is counted under. */
+/** A client's address, and the block of addresses whose counters it uses. */
 export interface ClientAddress {
   address: string;
   block: string;
 }
 
 /**
- * The address of the client behind `trustedHops` proxies: that many entries from the right of `X-Forwarded-For`, which our
- * own proxies wrote; what stands further left anyone can invent. The socket's peer when there are no proxies, or when the
- * entry is missing or no address.
+ * Returns the address of the client behind `trustedHops` proxies. It is the entry of `X-Forwarded-For` at that position
+ * from the right, which our own proxies wrote. Entries further left can be forged. Returns the socket's peer without
+ * proxies, or if the entry is missing or no address.
  */
 export function findClientAddress(req: IncomingMessage, trustedHops: number): ClientAddress {
   const forwarded = trustedHops > 0 ? entryFromRight(req.headers['x-forwarded-for'], trustedHops) : undefined;

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { hasMessagesErrors } from '@turnpike/public-api/messagesError';
 
 /**
- * The only headers of a client that services behind get to see. Anything else could pass for what the edge or a service
- * says (`x-…`, their `_` spellings, `Forwarded`, `Via`), names headers to drop (`Connection`), or means nothing to them.
+ * The only client headers that services receive. Others could pass for headers of the edge or a service (`x-…`, their
+ * `_` spellings, `Forwarded`, `Via`) or name headers to drop (`Connection`). The rest has no meaning for services.
  */
 const PASSED_ON = [
   'accept',
@@ -18,10 +18,10 @@ const PASSED_ON = [
   'x-stainless-retry-count', // says of a call that it was tried before
 ] as const;
 
-/** Most headers of a request; none that is meant for this API has nearly as many. */
+/** Most headers of a request; real requests to this API have far fewer. */
 const MAX_HEADERS = 99;
 
-/** A client's headers as they are passed on: lines that end with CRLF. What the edge says about the call is for the edge to add. */
+/** Returns the client's headers to pass on, as lines that end with CRLF. The caller adds the edge's own headers. */
 export function toUpstreamHeaders(req: IncomingMessage): string {
   const { headers } = req;
   let lines = keyOfMessages(req);
@@ -33,27 +33,30 @@ export function toUpstreamHeaders(req: IncomingMessage): string {
   return headers['transfer-encoding'] === undefined ? lines : lines + toHeaderLine('transfer-encoding', 'chunked');
 }
 
-/** Clients of the Messages API name their key in a header of its own, which is read on its paths alone. */
+/**
+ * Returns the key of a Messages API client, which uses a header of its own. The header is read only on the paths of
+ * that API.
+ */
 function keyOfMessages(req: IncomingMessage): string {
   const key = req.headers['x-api-key'];
   if (key === undefined || req.headers.authorization !== undefined) return '';
   return isOfMessages(req) ? toHeaderLine('authorization', `Bearer ${String(key)}`) : '';
 }
 
-/** Whether a request calls a path of the Messages API. */
+/** Returns whether a request is for a path of the Messages API. */
 export const isOfMessages = ({ url = '' }: Pick<IncomingMessage, 'url'>): boolean =>
   hasMessagesErrors(url.split('?', 1)[0] as string);
 
 export const toHeaderLine = (name: string, value: string | string[]): string => `${name}: ${value}\r\n`;
 
 /**
- * Node keeps the first of two `Authorization` headers, which may not be the one that was meant. A value that no guard accepts
- * is sent instead: 401.
+ * Returns the key of a request. Node keeps the first of two `Authorization` headers, which may be the wrong one. So a
+ * value that every guard refuses with 401 replaces it.
  */
 const toOneKey = (req: IncomingMessage, first: string): string =>
   countHeaders(req, 'authorization') > 1 ? 'two keys' : first;
 
-/** How often a header stands in a request; Node shows the first of some, and joins others. */
+/** Returns how often a request has a header. Node keeps the first of some headers, and joins others. */
 export function countHeaders({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -64,8 +67,8 @@ export function countHeaders({ rawHeaders }: IncomingMessage, name: string): num
 }
 
 /**
- * Whether two readers could read the headers differently (request smuggling): too many to keep, no host or two, codings beside
- * chunks. Only HTTP/1.0 has requests without a host.
+ * Returns whether two servers could read the headers differently (request smuggling): too many headers, no `Host` or
+ * two, or codings other than chunked. Only HTTP/1.0 has requests without a host.
  */
 export function isAmbiguous(req: IncomingMessage): boolean {
   const hosts = countHeaders(req, 'host');

@@ -1,10 +1,10 @@
 import { findSimilar } from '@turnpike/public-api/findSimilar';
 import { createPathFinder, listPaths } from './listedPaths.ts';
 
-/** Bases of other gateways, and of this one where a client has it twice or not at all. */
+/** Base paths of other gateways, and of this one for clients that have it twice or not at all. */
 const BASES = new Set(['', 'api', 'openai', 'v1', 'v2']);
 
-/** Returns a raw path with one base and single slashes; undefined where it has nothing but bases. */
+/** Returns a raw path with one base and single slashes. Returns undefined if the path has only bases. */
 export function toBasePath(rawPath: string): string | undefined {
   const segments = rawPath.split('/');
   const start = segments.findIndex((segment) => !BASES.has(segment.toLowerCase()));
@@ -14,8 +14,8 @@ export function toBasePath(rawPath: string): string | undefined {
 }
 
 /**
- * Makes the function that finds the path that a client may have meant by one that is not listed: with one base and single
- * slashes it is listed, or close to a listed one. Undefined where none is near.
+ * Returns a function that finds the listed path that a client may have meant. It compares the path with one base and
+ * single slashes, exactly or by similarity. The function returns undefined if no listed path is near.
  */
 export function createNearestPathFinder(serviceSegment: string): (rawPath: string) => string | undefined {
   const findPaths = createPathFinder(serviceSegment);

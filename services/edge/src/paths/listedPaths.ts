@@ -5,29 +5,31 @@ import type { Upstream } from './upstream.ts';
 /** One operation that clients may call. */
 export interface ListedPath {
   method: 'GET' | 'POST' | 'DELETE';
-  /** Method and route, as metrics and traces name it. */
+  /** Method and route, for metrics and traces. */
   operation: string;
-  /** The path, parameters by their names. */
+  /** The path with names of parameters. */
   route: string;
-  /** Matched against the raw path of the request line: case, slashes and encodings count as sent. */
+  /** Pattern for the raw path of the request line: case, slashes and encodings count as sent. */
   pattern: RegExp;
   upstream: Upstream;
 }
 
 /**
- * One path parameter: unreserved and sub-delimiter characters, and other bytes percent-encoded, but never a separator
- * (`%2f`, `%5c`) or a control character, which a service behind could read as another path.
+ * One path parameter: unreserved and sub-delimiter characters, and other bytes percent-encoded. A separator (`%2f`,
+ * `%5c`) or a control character is excluded, because a service could read another path from it.
  */
 const PARAMETER = '(?:[A-Za-z0-9._~:@+,=-]|%(?!2f|5c|0|1|7f)[0-9a-f]{2})+';
-/** The name of a model, which may hold slashes. */
+/** The name of a model, which may contain slashes. */
 const MODEL_NAME = `${PARAMETER}(?:/${PARAMETER})*`;
-/** The id of a look-up, of which a wrong one gets the look-up's own answer: control characters too, encoded. */
+/** The id in a usage request. Encoded control characters are allowed, because the service itself answers a wrong id. */
 const LOOK_UP_ID = '(?:[A-Za-z0-9._~:@+,=-]|%(?!2f|5c)[0-9a-f]{2})+';
 
-/** The id of a job. Words that the convention has in its place are none. */
+/** The id of a job, which excludes words of the convention at this position. */
 const JOB_ID = `(?!(?:edits|extensions|characters)(?:/|$))${PARAMETER}`;
 
-/** Every path that clients may call; nothing else is passed on. `serviceSegment` stands for `svc` in `/v1/svc/…`. */
+/**
+ * Returns every path that clients may call; no other path is passed on. `serviceSegment` replaces `svc` in `/v1/svc/…`.
+ */
 export function listPaths(serviceSegment: string): ListedPath[] {
   const list = (
     upstream: Upstream,
@@ -38,7 +40,7 @@ export function listPaths(serviceSegment: string): ListedPath[] {
     operation: `${method} ${route}`,
     method,
     route,
-    // Only a parameter's hexadecimal digits may be of either case.
+    // Only the hexadecimal digits of a parameter are case-insensitive.
     pattern: new RegExp(`^${route.replace(/:(\w+)/g, (_parameter, name: string) => `(?i:${parameters[name]})`)}$`),
     upstream,
   });
@@ -57,8 +59,8 @@ export function listPaths(serviceSegment: string): ListedPath[] {
 }
 
 /**
- * Makes the function that finds the listed operations at a raw path, query removed; none when the path is not listed. Nothing is
- * normalised.
+ * Returns a function that finds the listed operations at a raw path without its query. It returns none if the path is
+ * not listed, and normalizes nothing.
  */
 export function createPathFinder(serviceSegment: string): (rawPath: string) => readonly ListedPath[] {
   const paths = listPaths(serviceSegment);
@@ -70,7 +72,7 @@ export function createPathFinder(serviceSegment: string): (rawPath: string) => r
     exact.get(rawPath) ?? (isDecodable(rawPath) ? paths.filter(({ pattern }) => pattern.test(rawPath)) : []);
 }
 
-/** Whether the encodings are whole UTF-8 and leave no dot segment, which a service behind could resolve. */
+/** Returns whether the encodings are valid UTF-8 and leave no dot segment, which a service could resolve. */
 function isDecodable(rawPath: string): boolean {
   try {
     return !decodeURIComponent(rawPath)

@@ -15,36 +15,41 @@ import { type ForwardedCall, Forwarding, type UpstreamState } from './forwarding
 import { reachUpstream } from './reachUpstream.ts';
 
 /**
- * Idle connections are let go long before a service that ends closes them (`DRAIN_SETTLE_MS`), so that no request goes to one
- * about to be closed.
+ * Idle connections are closed long before a stopping service closes them (`DRAIN_SETTLE_MS`), so that no request uses a
+ * closing one.
  */
 const IDLE_CONNECTION_MS = 3_000;
 
-/** Most requests, streams included, in progress with one upstream. What comes above them is refused, never queued. */
+/** Most requests, streams included, in progress with one upstream. More are refused, never queued. */
 const MAX_IN_PROGRESS = 10_000;
 const MAX_IDLE_CONNECTIONS = 512;
-/** So that a router that has just come has its share of calls within a minute: docs/scaling.md, a rollout. */
+/**
+ * Most age of a connection, so that a new router gets its share of calls within a minute (docs/scaling.md, a rollout).
+ */
 const MAX_CONNECTION_AGE_MS = 60_000;
 /**
- * Longest wait for a connection, where the upstream may be silent for as long: as a call may wait for its turn in the router.
- * An address that nobody answers at holds no call for longer, and no more than so many at once: what may wait in the
- * upstream's own listener.
+ * Longest wait for a connection, unless the upstream's silence timeout is shorter. It is the time that a call may wait
+ * for its turn in the router. An address that does not answer holds a call no longer. The number of waits is that of
+ * the upstream's listen queue.
  */
 const CONNECT_TIMEOUT_MS = 20_000;
 const MAX_CONNECTING = 4_096;
 
 /**
- * One timer looks after all requests and idle connections. It counts turns and not time: while this process is held up, what
- * upstreams have said waits to be read.
+ * Interval of the one timer for all requests and idle connections. It counts ticks instead of time, because the bytes
+ * of upstreams wait unread while this process is blocked.
  */
 const TICK_MS = 500;
 
-/** A client that takes nothing of its answer for so long is dropped. No silence of the upstream counts meanwhile. */
+/**
+ * Time after which a client that takes nothing of its answer is dropped. The upstream's silence does not count
+ * meanwhile.
+ */
 const UNREAD_TIMEOUT_MS = 300_000;
 
 export interface UpstreamProxyOptions {
   upstream: Upstream;
-  /** Its address, `http:`, with the path that its paths stand below. */
+  /** Its address, `http:`, with its base path. */
   url: string;
   /** Longest silence of the upstream, before its answer or within it. */
   silenceTimeoutMs: number;
@@ -56,15 +61,15 @@ export interface UpstreamProxyOptions {
 
 export interface UpstreamProxy {
   /**
-   * Passes a request on with these headers, lines that end with CRLF, and its answer back, unbuffered both ways; ends the
-   * upstream's work when the client leaves. The call is refused when it cannot be passed on and nothing has been answered yet.
+   * Passes a request on, and its answer back, unbuffered both ways. `headers` are lines that end with CRLF. Ends the
+   * upstream's work when the client leaves. Refuses the call if it cannot be passed on before any part of an answer.
    */
   forward(request: { req: IncomingMessage; res: ServerResponse; headers: string; call: ForwardedCall }): void;
-  /** Closes the idle connections; those in use close with their answers. */
+  /** Closes the idle connections. Those in use close after their answers. */
   close(): void;
 }
 
-/** A proxy to one service. What cannot be passed on is answered in the words of the service's own family of errors. */
+/** Creates a proxy to one service. A failed call gets an error in the format of the service's API family. */
 export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProxy {
   const { upstream, url, silenceTimeoutMs, log } = options;
   const { maxInProgress = MAX_IN_PROGRESS, unreadTimeoutMs = UNREAD_TIMEOUT_MS } = options;
@@ -129,7 +134,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   };
 }
 
-/** One proxy for each service behind the edge. */
+/** Creates one proxy for each service behind the edge. */
 export const createUpstreamProxies = (
   settings: UpstreamUrls & UpstreamTimeouts,
   { log }: { log: Logger },

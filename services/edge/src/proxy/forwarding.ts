@@ -15,12 +15,12 @@ import { toShownHeaders } from '../headers/responseHeaders.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
 
-/** Up to here it is cheaper to copy bytes than to write them by themselves. */
+/** Most bytes that are cheaper to copy than to write separately. */
 const MAX_TEXT_BYTES = 16_384;
 
 /**
- * Sent of a request before everything else has its turn: from a connection Node reads up to 2 MiB at once, and streams would
- * wait for them.
+ * Bytes of a request that are sent in one turn of the event loop. Node reads up to 2 MiB from a connection at once, and
+ * streams would wait meanwhile.
  */
 const MAX_BYTES_IN_TURN = 262_144;
 
@@ -34,7 +34,7 @@ export interface UpstreamState {
 }
 
 export interface ForwardedCall {
-  /** Names the call's answer. */
+  /** Id of the call's response. */
   requestId: string;
   /** True if an observer of the response reads its headers after they were sent, which costs more. */
   keepsHeaders: boolean;
@@ -42,7 +42,7 @@ export interface ForwardedCall {
   refuse: (fault: EdgeFault) => void;
 }
 
-/** One request on its way to an upstream, and its answer on the way back. Neither is read faster than it is taken. */
+/** One request to an upstream and its answer. Neither is read faster than the receiver takes it. */
 export class Forwarding implements AnswerListener {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
@@ -50,19 +50,21 @@ export class Forwarding implements AnswerListener {
   readonly #upstream: UpstreamState;
   #leave: (() => void) | undefined;
   #connection: UpstreamConnection | undefined;
-  /** Nothing of the request is left to send. */
+  /** Whether the whole request is sent. */
   #isSent = false;
   #isOver = false;
-  /** Bytes of the request that were sent since the event loop last had its turn; and whether it has it now. */
+  /** Bytes sent since the event loop's last turn, and whether the request pauses for that turn. */
   #sentBytes = 0;
   #givesWay = false;
-  /** The upstream takes no more of the request for now. */
+  /** Whether the upstream's connection is full for now. */
   #isFull = false;
-  /** The answer's body goes to the client in chunks. */
+  /** Whether the answer's body is sent to the client in chunks. */
   #isChunked = false;
-  /** The client has not taken the answer so far, so that nothing is read of the upstream. */
+  /** Whether the client has unread bytes of the answer, so that the upstream is not read. */
   #isUnread = false;
-  /** Ticks since the upstream sent or took anything; while the answer is unread, since the client stopped taking it. */
+  /**
+   * Ticks since the upstream sent or took bytes. While the answer is unread, ticks since the client stopped reading.
+   */
   #silentTicks = 0;
 
   constructor(
@@ -76,8 +78,8 @@ export class Forwarding implements AnswerListener {
   }
 
   /**
-   * Sends the request, of which `head` is the request line and the headers. `leave` is called once the upstream has nothing to do with it
-   * any more, or never had.
+   * Sends the request; `head` is the request line and the headers. `leave` is called once the upstream has no more work
+   * with the request, or never had.
    */
   async start(head: string, leave: () => void): Promise<void> {
     this.#leave = leave;
@@ -91,8 +93,8 @@ export class Forwarding implements AnswerListener {
   }
 
   /**
-   * Called at every tick of a clock. Gives up after more ticks than `silent` without a sign of the upstream, and drops a client that
-   * has taken nothing for more ticks than `unread`.
+   * Called at every tick of a clock. Gives up after more than `silent` ticks without bytes of the upstream. Drops a
+   * client that has taken nothing for more than `unread` ticks.
    */
   tick(most: { silent: number; unread: number }): void {
     if (this.#connection === undefined) return;
@@ -115,7 +117,7 @@ export class Forwarding implements AnswerListener {
       this.#endAnswer(body);
       return true;
     }
-    // A stream's headers go out before its first event, which may be long in coming.
+    // A stream's headers are sent before its first event, which may take long.
     if (body === undefined) res.flushHeaders();
     else if (!this.#writeAnswer(body, head !== undefined)) return false;
     return true;
@@ -125,27 +127,27 @@ export class Forwarding implements AnswerListener {
     const res = this.#res;
     const { requestId, keepsHeaders } = this.#call;
     const shown = toShownHeaders(headers);
-    // Whether the connection stays is between the client and us, and so is how the body comes where nobody knows its length.
+    // `connection` and chunked coding belong to one hop, so they are set here.
     shown.push(REQUEST_ID_HEADER, requestId, 'connection', res.shouldKeepAlive ? 'keep-alive' : 'close');
     if (isOfMessages(this.#req)) shown.push(MESSAGES_REQUEST_ID_HEADER, requestId);
     this.#isChunked = this.#req.httpVersion === '1.1' && mayHaveChunks(status, headers);
     if (this.#isChunked) shown.push('transfer-encoding', 'chunked');
-    // Node keeps no headers that come with the status, which is cheaper, unless there are some already.
+    // Node stores no headers that are passed with the status, which is cheaper, unless some are set before.
     if (keepsHeaders) res.setHeader(REQUEST_ID_HEADER, requestId);
     res.writeHead(status, shown);
   }
 
   #endAnswer(body: Buffer | undefined): void {
     if (body === undefined) this.#res.end();
-    // Node joins text to the headers, but writes bytes by themselves.
+    // Node sends text together with the headers, but bytes separately.
     else if (body.length <= MAX_TEXT_BYTES) this.#res.end(body.toString('latin1'), 'latin1');
     else this.#res.end(Buffer.from(body));
   }
 
-  /** Returns false, and goes on later, where the client has not taken what it has been sent. */
+  /** Writes a part of the answer. Returns false, and resumes later, if the client has unread bytes. */
   #writeAnswer(body: Buffer, isFirst: boolean): boolean {
     const { socket } = this.#res;
-    // Node writes a chunk in four parts, which takes twice as long as in one.
+    // Node writes a chunk in four parts, which takes twice the time of one part.
     const out = this.#isChunked && !isFirst ? socket : this.#res;
     if (!out || out.write(out === socket ? toChunk([body]) : Buffer.from(body))) return true;
     this.#isUnread = true;
@@ -190,11 +192,11 @@ export class Forwarding implements AnswerListener {
       req.on('data', (bytes: Buffer) => this.#send(coding === undefined ? bytes : toChunk([bytes])));
       req.on('end', () => this.#endRequest(coding === undefined ? undefined : LAST_CHUNK));
     }
-    // After what came of the body together with the head, which is read in the next tick.
+    // The flush follows the body's bytes that came with the head, which are read in the next tick.
     process.nextTick(() => connection.flush());
   }
 
-  /** Drops bytes that come after the exchange is over. */
+  /** Sends bytes of the request. Drops bytes after the exchange is over. */
   #send(bytes: Buffer): void {
     this.#silentTicks = 0;
     this.#isFull = this.#connection?.write(bytes) === false;
@@ -219,25 +221,25 @@ export class Forwarding implements AnswerListener {
     if (last !== undefined) this.#connection?.write(last);
   }
 
-  /** The client has left, unless it has its answer. */
+  /** Ends the exchange if the client has left before the end of its answer. */
   #abandon(): void {
     if (!this.#isOver) this.#settle(false);
   }
 
-  /** The exchange is over: the connection is kept where it can serve another. */
+  /** Ends the exchange. Keeps the connection if it can serve another. */
   #settle(isPersistent: boolean): void {
     this.#isOver = true;
     const { connections } = this.#upstream;
     if (this.#connection && isPersistent && this.#isSent) connections.release(this.#connection);
     else this.#connection?.destroy();
     this.#connection = undefined;
-    // The upstream may take more now.
+    // The rest of the request is read and dropped.
     this.#isFull = false;
     if (!this.#isSent) this.#req.resume();
     this.#leave?.();
   }
 }
 
-/** Whether an answer has a body of unknown length. */
+/** Returns whether an answer has a body of unknown length. */
 const mayHaveChunks = (status: number, headers: readonly string[]): boolean =>
   status !== 204 && status !== 304 && !headers.includes('content-length');
