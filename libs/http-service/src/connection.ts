@@ -7,14 +7,14 @@ import { newUuidV7 } from './newUuidV7.ts';
 import { sendWireError } from './sendWireError.ts';
 
 /**
- * Requests of all connections of a listener that wait for their turn: some 30 MB. Only connections that pipeline have any,
- * and no client of this API does.
+ * Most waiting requests of all connections of a listener, some 30 MB. Only connections that pipeline have any, and no
+ * client of this API pipelines.
  */
 const MAX_WAITING = 10_000;
-/** Longest time that a client takes nothing of what it has been answered: as long as it may keep a connection idle. */
+/** Longest time that a client may leave an answer unread, equal to the idle time of a connection. */
 const UNREAD_MS = 60_000;
 
-/** How many requests of a listener wait for their turn. */
+/** Number of waiting requests of a listener. */
 interface WaitingRoom {
   taken: number;
 }
@@ -22,19 +22,19 @@ interface WaitingRoom {
 interface Call {
   req: IncomingMessage;
   res: ServerResponse;
-  /** The request is refused whatever it asks for. */
+  /** Whether the request is refused in any case. */
   isRefused: boolean;
-  /** The connection closes with its answer. */
+  /** Whether the connection closes after the answer. */
   isLast: boolean;
 }
 
 /**
- * One connection, whose requests are answered in turn: the next one is begun when the answer before it has ended, and what is
- * no request is refused when all answers before it have. So nothing is ever written where another answer is due, and
- * requests sent in one write are no more load than one at a time. While something waits, nothing more is read.
+ * One connection, whose requests are answered in turn. The next request begins when the answer before it has ended.
+ * Malformed bytes are refused after all earlier answers. So no answer is written in the place of another, and pipelined
+ * requests are no more load than one at a time. The connection is not read while a request waits.
  */
 export class Connection {
-  /** When the last answer ended, or the connection was opened; on the clock of `performance`. */
+  /** End of the last answer, or the opening of the connection; on the clock of `performance`. */
   idleSince = performance.now();
   readonly #socket: Socket;
   readonly #serve: RequestListener;
@@ -42,13 +42,13 @@ export class Connection {
   readonly #room: WaitingRoom;
   /** Longest time for a head to arrive, in milliseconds. */
   readonly #headMs: number;
-  /** Requests whose answers have not ended, in the order they came: the first is being answered, the others wait. */
+  /** Requests without a complete answer, in the order of arrival. The first is being answered, and the others wait. */
   #calls: Call[] = [];
-  /** Its body may still be coming, even where its answer has ended. */
+  /** The last request. Its body may still be incomplete, even after its answer. */
   #latest: Call | undefined;
   #isBroken = false;
   #isHeld = false;
-  /** A request took too long while its connection was not read, so its sender gets the time once more. */
+  /** Whether a request timed out while its connection was not read. Its sender then gets the time again. */
   #isLateByHold = false;
   #late: NodeJS.Timeout | undefined;
 
@@ -66,23 +66,23 @@ export class Connection {
     this.#malformed = malformed;
     this.#room = room;
     this.#headMs = headMs;
-    // The HTTP server closes by this one, after an answer that is the last.
+    // The HTTP server calls this after a last answer.
     socket.destroySoon = () => this.#close();
-    // The HTTP server has one too, but not for a connection that it has let go of.
+    // The HTTP server's own listener is gone after it has released the connection.
     socket.on('timeout', () => socket.destroy());
-    // A request that has been read whole makes the HTTP server go on reading.
+    // The HTTP server resumes reading after a complete request.
     socket.on('resume', () => {
       if (this.#isHeld) socket.pause();
     });
     socket.once('close', () => this.#clear());
   }
 
-  /** Answers that have not ended. */
+  /** Incomplete answers. */
   get answers(): ServerResponse[] {
     return this.#calls.map(({ res }) => res);
   }
 
-  /** Takes a request, to be answered in its turn. After the last, or what is none, there is nothing that is due an answer. */
+  /** Adds a request, to be answered in its turn. Ignores everything after the last request or after malformed bytes. */
   add(call: Call): void {
     const socket = this.#socket;
     clearTimeout(this.#late);
@@ -105,8 +105,8 @@ export class Connection {
   }
 
   /**
-   * Refuses all that follows: it is no request, or its body is broken or too slow. The connection closes once that has
-   * been said in its turn.
+   * Refuses the rest of the connection: malformed bytes, or a body that is broken or too slow. The refusal has its
+   * turn, and then the connection closes.
    */
   refuseRest(): void {
     const socket = this.#socket;
@@ -119,20 +119,23 @@ export class Connection {
       if (first.res.headersSent) socket.destroy();
       else this.#refuseInsteadOf(first);
     } else if (socket.readableEnded) {
-      // The client has left.
+      // The client has closed its side.
       socket.destroy();
     } else {
       this.#hold();
     }
   }
 
-  /** Refuses a request that came too slowly. It is not late while this server itself reads no further. */
+  /**
+   * Refuses a request that arrived too slowly. Time during which this server does not read the connection does not
+   * count.
+   */
   refuseLate(): void {
     if (this.#isHeld && !this.#isBroken) this.#isLateByHold = true;
     else this.refuseRest();
   }
 
-  /** A tunnel was asked for: with that the HTTP server has let go of the connection. */
+  /** Refuses a request for a tunnel, after which the HTTP server has released the connection. */
   refuseTunnel(): void {
     const socket = this.#socket;
     socket.on('error', () => {}); // the socket closes by itself
@@ -145,7 +148,7 @@ export class Connection {
     const [first] = this.#calls;
     if (first === undefined) return;
     const { req, res } = first;
-    // The answer may take as long as it does. Once it has been given, it is for the client to take it.
+    // An answer may take any time. After its end the client's reading is bounded.
     this.#socket.setTimeout(0);
     res.on('prefinish', this.#boundUnread);
     const isCut = this.#isBroken && first === this.#latest && !req.complete;
@@ -175,13 +178,16 @@ export class Connection {
     }
   };
 
-  /** Broken bytes of a request that has its answer are that request's; and who has sent nothing is told nothing. */
+  /**
+   * Ends a broken connection. It closes without an answer if the broken bytes belong to an answered request, or if the
+   * client has sent nothing.
+   */
   #endBroken(): void {
     if (this.#latest?.req.complete === false || this.#socket.bytesRead === 0) this.#close();
     else this.#refuse();
   }
 
-  /** Refuses a request whose answer has not begun, and has whoever works on it stop. */
+  /** Refuses a request before its answer has begun, and stops its handler. */
   #refuseInsteadOf({ res }: Call): void {
     res.detachSocket(this.#socket);
     this.#refuse();
@@ -189,7 +195,10 @@ export class Connection {
     res.emit('close');
   }
 
-  /** The HTTP server bounds how long a connection is idle once the kernel has all of an answer, which it mostly has at once. */
+  /**
+   * Bounds the client's reading while bytes wait here. Otherwise the HTTP server bounds the idle time of the
+   * connection.
+   */
   readonly #boundUnread = (): void => {
     if (this.#socket.writableLength > 0) this.#socket.setTimeout(UNREAD_MS);
   };
@@ -225,7 +234,7 @@ export class Connection {
   }
 }
 
-/** An answer without a request that it could belong to. */
+/** Returns the bytes of an answer that belongs to no request. */
 function toRawAnswer({ status, body }: WireError): string {
   const payload = JSON.stringify(body);
   const head = [
@@ -239,14 +248,14 @@ function toRawAnswer({ status, body }: WireError): string {
   return `${head.join('\r\n')}\r\n\r\n${payload}`;
 }
 
-/** 400 of what is no request of HTTP/1.0 or 1.1, or can be read in two ways. */
+/** Returns the 400 for anything but a request of HTTP/1.0 or 1.1, and for an ambiguous one. */
 export function toMalformedRequest(): WireError {
   return invalid('The request is not well-formed HTTP, has too many or too large headers, or arrived too slowly.');
 }
 
 const connectionsByServer = new WeakMap<Server, Map<Socket, Connection>>();
 
-/** Makes a server answer the requests of each connection in turn. Call it before the server listens. */
+/** Makes a server answer the requests of each connection in turn. To be called before the server listens. */
 export function serveInTurn(
   server: Server,
   { serve, malformed }: { serve: RequestListener; malformed: WireError },
@@ -259,18 +268,19 @@ export function serveInTurn(
     socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    // The parser takes other versions for one of these two. HTTP/1.0 has no chunks: a proxy before us may see another body.
+    // The parser reads other versions as one of these two. HTTP/1.0 has no chunks, so a proxy before this server may
+    // see another body.
     const isRefused =
       req.httpVersion !== '1.1' && (req.httpVersion !== '1.0' || req.headers['transfer-encoding'] !== undefined);
-    // An offer to upgrade is not taken up; but the parser has let go of what came behind it.
+    // An upgrade is not accepted, but the parser has released the bytes behind it.
     const isLast = isRefused || req.headers.upgrade !== undefined;
     connections.get(req.socket)?.add({ req, res, isRefused, isLast });
   });
-  // Something other than `100-continue`.
+  // An `Expect` header other than `100-continue`.
   server.on('checkExpectation', (req: IncomingMessage, res: ServerResponse) =>
     connections.get(req.socket)?.add({ req, res, isRefused: true, isLast: true }),
   );
-  // Without these listeners Node writes what it has to say at once, or drops the connection and says nothing.
+  // Without these listeners Node writes an error at once, or drops the connection without one.
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const connection = connections.get(socket as Socket);
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') connection?.refuseLate();
@@ -279,7 +289,7 @@ export function serveInTurn(
   server.on('connect', (_req, socket) => connections.get(socket as Socket)?.refuseTunnel());
 }
 
-/** The open connections of a server that `listen` has started. */
+/** Returns the open connections of a server that `listen` has started. */
 export function connectionsOf(server: Server): ReadonlyMap<Socket, Connection> {
   return connectionsByServer.get(server) ?? new Map();
 }
@@ -287,7 +297,10 @@ export function connectionsOf(server: Server): ReadonlyMap<Socket, Connection> {
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** Copies bytes into one chunk of HTTP/1.1 (RFC 9112, Chunked Transfer Coding): Node writes one in four parts. */
+/**
+ * Copies bytes into one chunk of HTTP/1.1 (RFC 9112, Chunked Transfer Coding), because Node writes a chunk in four
+ * parts.
+ */
 export function toChunk(parts: readonly Buffer[]): Buffer {
   let bytes = 0;
   for (const part of parts) bytes += part.length;

@@ -30,7 +30,7 @@ import { sendWireError } from './sendWireError.ts';
 
 export interface Route {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Exact path, with express parameters (`/v1/models/:id`). Matched as sent: case and trailing slash count. */
+  /** Exact path, with express parameters (`/v1/models/:id`). Case and trailing slash count. */
   path: string;
   guard: Guard;
   handler: RequestHandler;
@@ -38,21 +38,25 @@ export interface Route {
 
 export interface HttpAppOptions {
   log: Logger;
-  /** Counts the requests and follows those that are traced. */
+  /** Telemetry for request counts and traces. */
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
   routes: Route[];
-  /** Takes a line for each request; none where there is no access log. */
+  /** Receives a line for each request. Undefined without an access log. */
   accessLog?: AccessLog | undefined;
-  /** Words an error that a handler threw, for the family of the path. Undefined means: not foreseen, a 500. */
+  /**
+   * Converts a handler's error to the format of the path's API family. Undefined means an unexpected error, answered
+   * with 500.
+   */
   toWireError: (error: unknown, path: string) => WireError | undefined;
 }
 
-/** Longest request id taken over from the edge. */
+/** Form of a request id that is taken over from the edge. */
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 
 /**
- * A listener that serves exactly the listed routes, by express: `x-request-id` on every answer, 405 with `Allow` on a known path,
- * 404 elsewhere, and no error that could show a stack. Throws if a route names no guard or stands twice.
+ * Creates a listener that serves exactly the listed routes, with express. Every answer has `x-request-id`. A known path
+ * with another method is 405 with `Allow`, any other path is 404, and no error shows a stack. Throws if a route has no
+ * guard or is listed twice.
  */
 export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }: HttpAppOptions): RequestListener {
   const { tracer } = telemetry;
@@ -64,7 +68,7 @@ export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  /** Routes whose path has no parameters, by method and path as most ask for them. Express tries one route after the other. */
+  /** Routes without parameters by method and path, the usual ones, because express tries one route after the other. */
   const exactRoutes = new Map<string, Route>();
   const methodsByPath = new Map<string, string[]>();
   for (const { method, path, guard, handler } of routes) {
@@ -102,7 +106,7 @@ export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }
     try {
       answerError(error, req, res);
     } catch (errorOfThat) {
-      // Express would answer it as a page with the stack.
+      // Express would send a page with the stack.
       toRequestLog(log, res).error({ err: errorOfThat, route: routeOf(res) }, 'an error could not be worded');
       sendWireError(res, toInternalError());
     }
@@ -111,7 +115,7 @@ export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }
 
   return async (plainReq, plainRes) => {
     const given = plainReq.headers[REQUEST_ID_HEADER];
-    // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
+    // The edge removes clients' ids. On a direct internal call a well-formed id is kept for tracing.
     const requestId = typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : newUuidV7();
     plainRes.setHeader(REQUEST_ID_HEADER, requestId);
     observeRequest(plainRes, metrics, accessLog);
@@ -122,7 +126,7 @@ export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }
       app(plainReq, plainRes);
       return;
     }
-    // From here on as express does it: the guard, the handler, and what either throws.
+    // From here the steps are those of express: the guard, the handler, and the errors of either.
     const [req, res] = toExpress(app, plainReq, plainRes);
     const next: NextFunction = (error?: unknown) => {
       if (error) onError(error, req, res, next);
@@ -139,7 +143,7 @@ export function createHttpApp({ log, telemetry, routes, accessLog, toWireError }
   };
 }
 
-/** A request and its answer with what express adds to them. */
+/** Adds to a request and its answer what express adds. */
 function toExpress(app: Express, req: IncomingMessage, res: ServerResponse): [Request, Response] {
   const expressReq = Object.setPrototypeOf(req, app.request) as Request;
   const expressRes = Object.setPrototypeOf(res, app.response) as Response;
@@ -150,34 +154,34 @@ function toExpress(app: Express, req: IncomingMessage, res: ServerResponse): [Re
   return [expressReq, expressRes];
 }
 
-/** Says whether express could not decode a parameter of the path. */
+/** Returns whether express could not decode a parameter of the path. */
 export const isUndecodablePath = (error: unknown): boolean => error instanceof Error && error.name === 'URIError';
 
-/** 405 of a known path. `allow` lists the methods it has. */
+/** Returns the 405 for a known path. `allow` lists its methods. */
 export function toMethodNotAllowed(method: string, allow: string): WireError {
   const message = `${method.slice(0, 16)} is not supported here; use ${allow}.`;
   return envelope(405, { message, type: 'invalid_request_error', param: null, code: 'method_not_allowed' }, { allow });
 }
 
-/** 404 of a path that does not exist. `nearest` is the path that the client may have meant. */
+/** Returns the 404 for an unknown path. `nearest` is the path that the client may have meant. */
 export function toNotFound({ path, nearest }: { path?: string; nearest?: string | undefined } = {}): WireError {
   const hint = nearest === undefined ? 'See the documentation for its paths.' : `Did you mean ${nearest}?`;
   return notServed(`There is nothing at ${path ?? 'this path'}. The API lives under /v1. ${hint}`, 'not_found');
 }
 
-/** 500 of a fault nobody foresaw: it says nothing about what failed inside. */
+/** Returns the 500 for an unexpected error, without internal details. */
 export function toInternalError(headers?: WireError['headers']): WireError {
   return failed('Something failed on our side. Retry with backoff.', headers);
 }
 
-/** A log whose lines name the request, and the call once it has an id. Made when there is something to say, not before. */
+/** Creates a log whose lines name the request, and the call once it has an id. Created for a line, not before. */
 export function toRequestLog(log: Logger, res: Response): Logger {
   return log.child({ requestId: res.getHeader(REQUEST_ID_HEADER), callId: res.getHeader(CALL_ID_HEADER) });
 }
 
 /**
- * A log for the line that a change leaves on an internal route: it names the request, and who asked. What was changed is told by
- * ids, states and amounts; names and notes are customers' own.
+ * Creates a log for the line of a change on an internal route, with the request and the caller. The line identifies
+ * changes by ids, states and amounts, because names and notes are customers' data.
  */
 export function toChangeLog(log: Logger, res: Response): Logger {
   return toRequestLog(log, res).child({ who: internalCallerOf(res) });

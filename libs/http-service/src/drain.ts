@@ -3,32 +3,33 @@ import { Server as NetServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectionsOf } from './connection.ts';
 
-/** How often a draining listener looks for connections that nobody uses any more. */
+/** Interval at which a draining listener closes idle connections. */
 const SWEEP_MS = 100;
-/** The longest answer of a service without streams. */
+/** Longest answer of a service without streams. */
 const LONGEST_PLAIN_ANSWER_MS = 10_000;
 
 export interface DrainOptions {
   /**
-   * How long new calls may still come after the process was told to stop: until every load balancer has read `/ready`. Also
-   * how long a connection must have been idle before it is closed, so it has to be longer than callers keep idle ones.
+   * Time that new calls are accepted after the stop signal, until every load balancer has read `/ready`. Also the idle
+   * time after which a connection is closed, so it has to be longer than callers keep idle ones.
    */
   settleMs: number;
-  /** How long answers may take from then on. */
+  /** Longest time for answers after that. */
   longestAnswerMs?: number;
-  /** Called after that: ends the answers that are still under way. */
+  /** Called after that time, to end the answers in progress. */
   cutAnswers?: () => void;
 }
 
 const endingAnswers = new WeakSet<ServerResponse>();
 
-/** Whether an answer is given by a listener that has begun to end. */
+/** Returns whether an answer's listener has begun to end. */
 export const isEnding = (res: ServerResponse): boolean => endingAnswers.has(res);
 
 /**
- * Ends listeners without a caller noticing, in the order given: `/ready` says 503 and every answer `Connection: close`, while
- * all that still comes is served; after `settleMs` no connection is accepted, and each closes with its answer, or once it has
- * been idle for as long. Resolves when the last is closed. A later listener goes on until the one before has ended.
+ * Ends listeners in the given order, without failed requests. First `/ready` returns 503 and every answer has
+ * `Connection: close`, while all requests are served. After `settleMs` no connection is accepted. Each open one closes
+ * after its answer, or once it was idle for `settleMs`. Resolves when the last connection is closed. A later listener
+ * stays open until the one before has ended.
  */
 export async function drain(
   servers: readonly Server[],
@@ -41,9 +42,9 @@ export async function drain(
   clearTimeout(cutting);
 }
 
-/** Longest time that `drain` takes where nothing hangs. */
+/** Returns the longest time of a `drain` in which nothing hangs. */
 export function toDrainTimeoutMs({ settleMs, longestAnswerMs = LONGEST_PLAIN_ANSWER_MS }: DrainOptions): number {
-  // The answer may begin as the settling ends; the connection may then stay idle for as long again, on each listener.
+  // An answer may begin as the settling ends. Then the connection may be idle for as long again, on each listener.
   return 3 * settleMs + longestAnswerMs + LONGEST_PLAIN_ANSWER_MS;
 }
 
@@ -52,7 +53,7 @@ function announceEnd(server: Server): void {
   server.prependListener('request', (_req: IncomingMessage, res: ServerResponse) => announceIn(res));
 }
 
-/** Headers that have left cannot be changed: such a connection is closed once it is idle. */
+/** Sent headers cannot change, so such a connection closes once it is idle. */
 function announceIn(res: ServerResponse): void {
   endingAnswers.add(res);
   if (!res.headersSent) res.shouldKeepAlive = false;
@@ -66,7 +67,7 @@ function close(server: Server, idleMs: number): Promise<void> {
   }
   const sweep = setInterval(closeIdle, SWEEP_MS);
   return new Promise<void>((resolve, reject) => {
-    // The HTTP server's own close would end idle connections at once, and the next request may be on its way there.
+    // The HTTP server's own `close` ends idle connections at once, although the next request may be on its way.
     NetServer.prototype.close.call(server, (error) => (error ? reject(error) : resolve()));
     closeIdle();
   }).finally(() => clearInterval(sweep));

@@ -3,29 +3,39 @@ import type { Route } from './createHttpApp.ts';
 import { isEnding } from './drain.ts';
 import { openGuard } from './guard.ts';
 
-/** Longest wait for one check, shorter than the wait of those who ask, so that they hear what hangs. */
+/** Longest wait for one check, below the timeout of probes, so that the answer names the check that hangs. */
 const CHECK_TIMEOUT_MS = 3_000;
 
-/** True where it is there; why it is not, in words for operators, or just false. */
+/** True if the dependency works, else the reason for operators, or false. */
 type Readiness = boolean | string;
-/** Readiness checks: each says whether something is there without which no call can be served. One that throws means no. */
+/**
+ * Readiness checks by name. Each returns whether a dependency works that every call needs. A check that throws counts
+ * as false.
+ */
 export type ReadinessChecks = Record<string, () => Readiness | Promise<Readiness>>;
 
-/** A thing that an operator has to look at, though calls are served. */
+/** A problem that an operator has to fix while calls are served. */
 export interface Warning {
   kind: WarningKind;
-  /** The setting of the file or of the database, the routing target, the catalog model, the engine or the media backend. A label of a metric, so never the words of a client. */
+  /**
+   * The setting of the file or of the database, the routing target, the catalog model, the engine or the media backend.
+   * A metric label, so never text from a client.
+   */
   subject: string;
-  /** Describes to operators what is wrong, since when, and what holds meanwhile. */
+  /** For operators: the problem, since when, and its effect meanwhile. */
   text: string;
 }
 
 /**
- * `file_refused`: a file that is read again on change cannot be used, and the last good one is in force. `target_not_listed`: the
- * engines of a routing target cannot be listed. `model_without_engine`: no engine takes calls of a model that the catalog sells.
- * `engine_silent`: an engine that takes calls did not answer its last check. `model_without_backend`: no media backend takes work
- * for a model. `backend_silent`: one that takes work did not answer its last check. `object_store_away`: the object store gives no answer of use, or refuses writes.
- * `postgres_away`: Postgres gives no answer, and calls are served without it.
+ * The kind of a warning.
+ * - `file_refused`: a watched file cannot be used, and the last good one is in use.
+ * - `target_not_listed`: the engines of a routing target cannot be listed.
+ * - `model_without_engine`: no engine takes calls of a model that the catalog sells.
+ * - `engine_silent`: an engine that takes calls did not answer its last check.
+ * - `model_without_backend`: no media backend takes work for a model.
+ * - `backend_silent`: a backend that takes work did not answer its last check.
+ * - `object_store_away`: the object store gives no usable answer, or refuses writes.
+ * - `postgres_away`: Postgres does not answer, and calls are served without it.
  */
 type WarningKind =
   | 'file_refused'
@@ -38,9 +48,9 @@ type WarningKind =
   | 'postgres_away';
 
 /**
- * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise, with what is
- * missing and since when this route has seen that, and from the moment it is told to stop. Either names the warnings there are. For
- * the internal listener only.
+ * Creates the routes `GET /health` and `GET /ready`, for the internal listener only. `/health` is 200 while the process
+ * answers. `/ready` is 200 while the service can serve. Otherwise, and from the stop signal on, it is 503. A 503 lists
+ * the missing dependencies, and since when this route has seen them missing. `/ready` also lists the warnings.
  */
 export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => Warning[] = () => []): Route[] {
   let since: string | undefined;
@@ -65,15 +75,18 @@ export function createHealthRoutes(checks: ReadinessChecks, listWarnings: () => 
   ];
 }
 
-/** Result of one readiness check. */
+/** The result of one readiness check. */
 interface CheckResult {
   name: string;
   isThere: boolean;
-  /** For operators, where the check has words for it. */
+  /** Reason for operators, if the check has one. */
   why?: string;
 }
 
-/** Asks every check for `timeoutMs` at most. One that throws or says nothing in time finds that something is missing. Never rejects. */
+/**
+ * Runs every check, for `timeoutMs` at most. A check that throws or does not answer in time counts as missing. Never
+ * rejects.
+ */
 export function readReadiness(checks: ReadinessChecks, timeoutMs: number): Promise<CheckResult[]> {
   return Promise.all(
     Object.entries(checks).map(async ([name, check]) => {

@@ -16,18 +16,18 @@ import { listen } from './listen.ts';
 import { AccessLog } from './observeRequests.ts';
 import { createServiceApps, type ServiceRoutes } from './serviceApps.ts';
 
-/** The base of every service: there before it opens anything of its own. */
+/** The base of every service, created before the service opens anything. */
 export interface ServiceBase<Config> {
   config: Config;
   log: Logger;
   telemetry: Telemetry;
-  /** Takes a line for each request of the public listener. */
+  /** Receives a line for each request of the public listener. */
   accessLog: AccessLog | undefined;
-  /** Defers the close of a thing, on the line after the line that opens it. */
+  /** Defers the closing of a resource. To be called on the line after the one that opens it. */
   shutdown: Pick<Shutdown, 'defer'>;
   /** Signs a call of this service to another one. */
   internalHeaders: InternalHeaders;
-  /** Lets the fleet and the operator in: the guard of internal routes. */
+  /** The guard of internal routes, for the services and the operator. */
   internalGuard: Guard;
 }
 
@@ -35,19 +35,19 @@ export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>,
   name: ServiceName;
   /** Every variable that the service reads, `commonConfig` among them. */
   schema: Schema;
-  /** Opens what the routes work with; each thing closes after the listeners, in reverse order. */
+  /** Opens the dependencies of the routes. Each closes after the listeners, in reverse order. */
   open: (base: ServiceBase<ConfigOf<Schema>>) => Promise<Opened>;
   routes: (opened: Opened) => ServiceRoutes;
-  /** How long a service that is told to stop lets answers go on; 10 s where no answer is a stream. */
+  /** Longest time for answers after the stop signal; 10 s without streams. */
   longestAnswerMs?: (config: ConfigOf<Schema>) => number;
-  /** Ends the answers that are still under way then. */
+  /** Ends the answers still in progress after that time. */
   cutAnswers?: (opened: Opened) => void;
 }
 
 /**
- * Runs a service as this process: settings, log, telemetry, what it opens, then its listeners; told to stop, it drains them and closes
- * all that is open by then, in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard, or
- * something cannot be opened.
+ * Runs a service as this process: settings, log, telemetry, dependencies, and then its listeners. After the stop signal
+ * it drains the listeners and closes all open resources in reverse order. Ends with code 1 and one message if a
+ * variable is wrong, a route has no guard, or a dependency cannot be opened.
  */
 export function startService<Schema extends z.ZodObject<typeof commonConfig>, Opened>({
   name: service,
