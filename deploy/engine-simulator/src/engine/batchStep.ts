@@ -1,7 +1,7 @@
 import type { Knobs } from '../knobs.ts';
 import type { Sequence } from './sequence.ts';
 
-/** One step of an engine in the batch model: what it computes and when it ends. */
+/** One step of an engine in the batch model: its work and its end. */
 export interface BatchStep {
   endsMs: number;
   /** Prompt tokens computed in this step, by sequence. */
@@ -9,8 +9,9 @@ export interface BatchStep {
 }
 
 /**
- * The step that begins at `startsMs`: one token for every sequence whose prompt is computed, and from what is left of the
- * token budget prompts in order of arrival, cut where the budget ends. Undefined when none has anything to do then.
+ * Returns the step that begins at `startsMs`: one token for every sequence with a computed prompt. The rest of the
+ * token budget goes to prompts in the order of arrival, and the last one is cut at its end. Returns undefined if no
+ * sequence has work then.
  */
 export function planBatchStep(running: Iterable<Sequence>, knobs: Knobs, startsMs: number): BatchStep | undefined {
   const prefill = new Map<Sequence, number>();

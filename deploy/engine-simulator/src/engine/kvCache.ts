@@ -2,8 +2,8 @@ import { BLOCK_TOKENS, blocksFor, hashBlocks, PrefixCache } from './prefixCache.
 import type { Sequence } from './sequence.ts';
 
 /**
- * The key-value cache of an engine: a pool of blocks that running sequences hold, and in what is left of it the prefixes
- * of earlier ones. Blocks that two running sequences share are counted for each.
+ * The key-value cache of an engine: a pool of blocks that running sequences hold. The free part keeps the prefixes of
+ * earlier sequences. Blocks that two running sequences share count for each.
  */
 export class KvCache {
   readonly #numBlocks: number;
@@ -14,7 +14,7 @@ export class KvCache {
     this.#numBlocks = numBlocks;
   }
 
-  /** Part of the pool that is held, 0 to 1. */
+  /** Held part of the pool, 0 to 1. */
   get usage(): number {
     return this.#heldBlocks / this.#numBlocks;
   }
@@ -23,12 +23,12 @@ export class KvCache {
     return this.#heldBlocks > this.#numBlocks;
   }
 
-  /** Whether a sequence that holds nothing could go on with one more token. */
+  /** Returns whether a sequence that holds nothing could continue with one more token. */
   hasRoomFor(sequence: Sequence): boolean {
     return this.#heldBlocks + this.#blocksOf(sequence) <= this.#numBlocks;
   }
 
-  /** Makes a sequence hold what its prompt, its output and the next token need. */
+  /** Makes a sequence hold blocks for its prompt, its output and the next token. */
   hold(sequence: Sequence): void {
     const blocks = this.#blocksOf(sequence);
     this.#heldBlocks += blocks - sequence.schedule.heldBlocks;
@@ -40,14 +40,17 @@ export class KvCache {
     sequence.schedule.heldBlocks = 0;
   }
 
-  /** How many leading prompt tokens are here. At least one is always computed, so never the whole prompt. */
+  /**
+   * Returns how many leading prompt tokens are cached. At least one token is always computed, so never the whole
+   * prompt.
+   */
   findPrefix({ options, schedule }: Sequence): number {
     schedule.promptBlocks = hashBlocks(options.promptTokens, options.cacheSalt);
     const reusable = Math.floor((options.promptTokens.length - 1) / BLOCK_TOKENS);
     return this.#prefixes.match(schedule.promptBlocks, reusable) * BLOCK_TOKENS;
   }
 
-  /** How many leading tokens of a prompt are here, given its block hashes; for whoever only wants to know. */
+  /** Returns how many leading tokens of a prompt are cached, given its block hashes. Changes nothing. */
   peekPrefix(promptBlocks: readonly number[], promptTokens: number): number {
     return this.#prefixes.peek(promptBlocks, Math.floor((promptTokens - 1) / BLOCK_TOKENS)) * BLOCK_TOKENS;
   }
@@ -57,19 +60,22 @@ export class KvCache {
     this.#prefixes.clear();
   }
 
-  /** Keeps the prompt for others, once it is computed. */
+  /** Keeps the prompt for other sequences, once it is computed. */
   keepPrompt({ schedule }: Sequence): void {
     this.#prefixes.add(schedule.promptBlocks, this.#numBlocks - this.#heldBlocks);
   }
 
-  /** Keeps prompt and output for the next turn; the last token was never fed back, so it is not there. */
+  /** Keeps prompt and output for the next request. The last token was never computed as input, so it is absent. */
   keepOutput({ options, generated }: Sequence): void {
     if (generated.length < BLOCK_TOKENS) return;
     const computed = [...options.promptTokens, ...generated.slice(0, -1)];
     this.#prefixes.add(hashBlocks(computed, options.cacheSalt), this.#numBlocks - this.#heldBlocks);
   }
 
-  /** At most all there are: the many texts of an embedding are computed one after the other. */
+  /**
+   * Returns the blocks of a sequence, at most the whole pool, because the texts of an embedding are computed one after
+   * the other.
+   */
   #blocksOf({ options, generated }: Sequence): number {
     return Math.min(this.#numBlocks, blocksFor(options.promptTokens.length + generated.length + 1));
   }

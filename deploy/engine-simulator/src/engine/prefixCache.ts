@@ -9,8 +9,8 @@ export const blocksFor = (tokens: number): number => Math.ceil(tokens / BLOCK_TO
 export const wholeBlocksOf = (tokens: number): number => Math.floor(tokens / BLOCK_TOKENS) * BLOCK_TOKENS;
 
 /**
- * One hash for every full block of `tokens`, each chained to the one before and the first to `salt`: equal hashes mean
- * equal salt and equal tokens up to the end of the block.
+ * Returns one hash for every full block of `tokens`, chained to the block before; the first is chained to `salt`. Equal
+ * hashes mean equal salt and equal tokens up to the end of the block.
  */
 export function hashBlocks(tokens: readonly TokenId[], salt: string): number[] {
   let low = 0x811c9dc5;
@@ -35,14 +35,14 @@ export function hashBlocks(tokens: readonly TokenId[], salt: string): number[] {
 export class PrefixCache {
   readonly #blocks = new Map<number, true>();
 
-  /** How many leading blocks are here, at most `limit`; those found become the most recently used. */
+  /** Returns how many leading blocks are cached, at most `limit`. They become the most recently used ones. */
   match(hashes: readonly number[], limit: number): number {
     let found = 0;
     while (found < Math.min(limit, hashes.length) && this.#touch(hashes[found] ?? 0)) found += 1;
     return found;
   }
 
-  /** How many leading blocks are here, as `match`, but leaves no trace. */
+  /** Returns the same number as `match`, and changes nothing. */
   peek(hashes: readonly number[], limit: number): number {
     let found = 0;
     while (found < Math.min(limit, hashes.length) && this.#blocks.has(hashes[found] ?? 0)) found += 1;

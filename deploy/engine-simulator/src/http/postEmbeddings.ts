@@ -45,8 +45,8 @@ export async function postEmbeddings(req: IncomingMessage, res: ServerResponse, 
 }
 
 /**
- * The vector of a text: Gaussian values `dimensions` of them drawn from the key of the model and the text's tokens,
- * normalised to length 1, in float32.
+ * Returns the vector of a text: `dimensions` Gaussian values from the key of the model and the text's tokens. Its
+ * length is normalized to 1, in float32.
  */
 function embedText(modelKey: RandomKey, tokens: readonly TokenId[], dimensions: number): Float32Array {
   const key = deriveKey(modelKey, tokens);

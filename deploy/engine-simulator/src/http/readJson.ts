@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { type EngineError, malformedRequest } from '../wire/engineError.ts';
 
-/** vLLM itself takes a body of any size; this bound only keeps a mistake from eating the machine, and cuts the connection. */
+/** Most bytes of a body, to protect the machine; a larger one has its connection cut. vLLM itself takes any size. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * The body of a POST, read through `schema`. Throws what vLLM answers to a wrong media type, to text that is not JSON and
- * to the first field the schema refuses, in that order.
+ * Reads the body of a POST through `schema`. Throws vLLM's errors, in this order: a wrong media type, text that is not
+ * JSON, and the first field that the schema refuses.
  */
 export async function readJson<Schema extends z.ZodType>(
   req: IncomingMessage,
@@ -46,7 +46,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A validation error as vLLM prints it: like a Python dict, and of what was sent only its kind and size, or a plain value. */
+/**
+ * Returns a validation error as vLLM prints it: like a Python dict. Of the input it has only the kind and size, or a
+ * plain value.
+ */
 const invalidAt = (
   location: string,
   { type, message, input }: { type: string; message: string; input: unknown },

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 /** The destination of an answer's bytes. */
 export interface ResponseBody {
-  /** False when what was written waits for its reader: then `onceDrained` is to be awaited. */
+  /** Returns false if written bytes wait for the reader. Then the caller waits for `onceDrained`. */
   write(text: string): boolean;
   onceDrained(resume: () => void): void;
   end(text: string): void;
@@ -11,8 +11,8 @@ export interface ResponseBody {
 const PIECE_BYTES = 16;
 
 /**
- * Sends text in many small writes, each only when the one before it has left, so that an event or a character arrives in
- * parts: `split_writes` cuts every 16 bytes, `split_utf8` after the first byte of every character that has several.
+ * Sends text in many small writes, each after the one before has been sent, so that an event or a character arrives in
+ * parts. `split_writes` cuts every 16 bytes, `split_utf8` after the first byte of each character with several bytes.
  */
 export class SplitWriter implements ResponseBody {
   readonly #res: ServerResponse;

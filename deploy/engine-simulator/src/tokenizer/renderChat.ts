@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { encode, imageToken, specialTokens, type TokenId } from './tokenizer.ts';
 
-/** Prompt tokens of every image, whatever its size. */
+/** Prompt tokens of an image of any size. */
 export const TOKENS_PER_IMAGE = 256;
 
 export interface ChatMessage {
@@ -11,8 +11,8 @@ export interface ChatMessage {
 }
 
 /**
- * A conversation as prompt tokens. The template adds four tokens a message (start, role, end, newline) and three a
- * request (begin, and the start and role of the answer); tool definitions count as the text of their JSON.
+ * Converts a conversation to prompt tokens. The template adds four tokens a message (start, role, end, newline) and
+ * three a request (begin, and the start and role of the answer). Tool definitions count as the text of their JSON.
  */
 export function renderChat(
   messages: readonly ChatMessage[],

@@ -1,13 +1,14 @@
 import { words } from './vocabulary.ts';
 
 /**
- * A fixed, reversible, byte-level tokenizer (README, Tokenizer). Text is cut into pieces: a run of word bytes (letters,
- * digits, every byte of a multi-byte character) with one space before it, or a run of other bytes. A piece in the
- * vocabulary is one token; any other is cut into packs of at most three bytes. So text never has more tokens than bytes.
+ * A token of a fixed, reversible, byte-level tokenizer (README, Tokenizer). Text is cut into pieces. A piece is a run
+ * of word bytes with one space before it, or a run of other bytes. Word bytes are letters, digits and every byte of a
+ * multi-byte character. A piece in the vocabulary is one token. Any other is cut into packs of at most three bytes. So
+ * text never has more tokens than bytes.
  */
 export type TokenId = number;
 
-/** Special tokens: only the chat template writes them, text never becomes one. */
+/** Special tokens, which only the chat template writes. Text never becomes one. */
 export const specialTokens = {
   begin: 256,
   messageStart: 257,
@@ -38,7 +39,7 @@ const FIRST_BARE_WORD = 300;
 const FIRST_SPACED_WORD = FIRST_BARE_WORD + words.length;
 const FIRST_PAIR = 10_000;
 const FIRST_TRIPLE = FIRST_PAIR + 0x1_0000;
-/** Ids from here on stand for image placeholders; the rest of the id is a hash of the image. */
+/** First id of image placeholders. The rest of the id is a hash of the image. */
 const FIRST_IMAGE = FIRST_TRIPLE + 0x100_0000;
 
 const SPACE = 0x20;
