@@ -1,6 +1,6 @@
-// Runs one of the project's commands: `node deploy/local/bootstrap.mjs <file.ts> [arguments]`.
-// It is what a fresh clone starts with, so it is plain JavaScript for any Node from 18 on and imports nothing from npm:
-// it installs what is missing, generates what is not kept in git, and hands over to the project's own Node.
+// Runs one of the project's commands: `node deploy/local/bootstrap.mjs <file.ts> [arguments]`. A fresh clone starts
+// with this file. So it is plain JavaScript for any Node from 18 on and imports nothing from npm. It installs missing
+// dependencies, generates what is not in git, and hands over to the project's own Node.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const PNPM = 'pnpm@12.21.0';
 const OLDEST_NODE = 18;
-/** Characters; what an installer says beyond that is of no use to anybody. */
+/** Most characters of an installer's output that are shown. */
 const OUTPUT_LIMIT = 64_000;
 const DOT_MS = 2_000;
 const PARENT_POLL_MS = 500;
@@ -20,14 +20,14 @@ const LOCK_POLL_MS = 200;
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const bin = join(root, 'node_modules', '.bin');
 const stampFile = join(root, 'node_modules', '.turnpike-installed');
-/** The parent at the start, because an installation gives the parent time to end. */
+/** The parent at the start, because the parent may end during an installation. */
 const { ppid } = process;
-/** Hosts that no proxy leads to: those that the environment names, and this machine. */
+/** Hosts that are reached without a proxy: those of the environment, and this machine. */
 const noProxy = [process.env.no_proxy ?? process.env.NO_PROXY, 'localhost', '127.0.0.1', '::1']
   .filter(Boolean)
   .join(',');
 const env = {
-  // Compiles the modules of a command once: without it that is half of the start of `npm run turnpike`.
+  // Compiles the modules of a command once, which is half of the start of `npm run turnpike`.
   NODE_COMPILE_CACHE: join(root, '.turnpike', 'compile-cache'),
   ...process.env,
   PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
@@ -38,8 +38,8 @@ const env = {
 class BootstrapError extends Error {}
 
 /**
- * Does one step of the set-up in one line: what it is, dots while it lasts, how long it took. What the installers say is
- * held back, as on a machine with another Node most of it is warnings that mean nothing here; if they fail, all is shown.
+ * Does one step of the set-up in one line: its title, dots while it lasts, its duration. Output of installers is shown
+ * only if they fail, because on another Node most of it is irrelevant warnings.
  */
 async function step(title, work) {
   const startedAt = performance.now();
@@ -56,7 +56,7 @@ async function step(title, work) {
   process.stderr.write(` done in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`);
 }
 
-/** Runs a command, and rejects with the end of its output and what `explain` makes of that. */
+/** Runs a command. Rejects with the end of its output and the text that `explain` returns for it. */
 function run(command, args, { cwd = root, extraEnv = {}, explain }) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: { ...env, ...extraEnv }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -74,7 +74,7 @@ function run(command, args, { cwd = root, extraEnv = {}, explain }) {
   });
 }
 
-/** The package folders of the workspace: those that `pnpm-workspace.yaml` lists, one level deep. */
+/** Returns the `package.json` files of the workspace: those that `pnpm-workspace.yaml` lists, one level deep. */
 function listPackageFiles() {
   const groups = ['services', 'libs', 'deploy', 'docs']
     .map((group) => join(root, group))
@@ -86,7 +86,7 @@ function listPackageFiles() {
     .sort();
 }
 
-/** Changes whenever an installation would come out otherwise. */
+/** Returns a hash of everything that decides an installation. */
 function computeStamp() {
   const hash = createHash('sha256');
   const files = [join(root, 'pnpm-lock.yaml'), join(root, 'pnpm-workspace.yaml'), ...listPackageFiles()];
@@ -110,13 +110,13 @@ function explainInstall(output) {
   return 'Installing the dependencies failed; the lines above say why.';
 }
 
-/** Installs the dependencies unless those that the lockfile names are there. True when it did. */
+/** Installs the dependencies of the lockfile if they are missing. Resolves true if it did. */
 async function ensureDependencies() {
   const stamp = computeStamp();
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return false;
   await step('Installing the dependencies (the first time takes a minute)', () =>
     run('npx', ['--yes', PNPM, 'install', '--frozen-lockfile', '--reporter=append-only'], {
-      // Without a terminal, pnpm would refuse to replace a node_modules of another version.
+      // Without a terminal pnpm refuses to replace the node_modules of another version.
       extraEnv: { CI: 'true' },
       explain: explainInstall,
     }),
@@ -125,7 +125,7 @@ async function ensureDependencies() {
   return true;
 }
 
-/** Generates each service's database client where it is missing, older than its schema, or another generator's. */
+/** Generates each service's database client if it is missing, older than its schema, or made by another generator. */
 async function ensureDatabaseClients({ isFreshInstall }) {
   const services = readdirSync(join(root, 'services')).map((name) => join(root, 'services', name));
   const stale = services.filter((service) => {
@@ -143,16 +143,16 @@ async function ensureDatabaseClients({ isFreshInstall }) {
 function generateDatabaseClient(service) {
   return run(join(bin, 'prisma'), ['generate', '--schema', 'prisma/schema.prisma'], {
     cwd: service,
-    // Nothing but the generator is needed; without this it would look for an engine to download.
+    // Only the generator is needed. Without this setting it looks for an engine to download.
     extraEnv: { PRISMA_SCHEMA_ENGINE_BINARY: '/bin/true', PRISMA_HIDE_UPDATE_MESSAGE: '1' },
     explain: () => `Generating the database client of ${service} failed; the lines above say why.`,
   });
 }
 
 /**
- * Waits until no other command sets up this copy of the repository, and resolves with the lock, to be closed: two at once
- * would take files from under each other. A name in the kernel, which no crash leaves behind; where there are none, as
- * outside of Linux, nothing is guarded.
+ * Waits until no other command sets up this copy of the repository, because two at once would remove each other's
+ * files. Resolves with the lock, which the caller closes. The lock is a name in the kernel, so no crash leaves it
+ * behind. Outside of Linux there are no such names, and nothing is locked.
  */
 async function takeSetUpLock() {
   const name = `\0turnpike-set-up-${createHash('sha256').update(root).digest('hex')}`;
@@ -168,15 +168,15 @@ async function takeSetUpLock() {
   }
 }
 
-/** Hands over to the project's Node and ends as it ends. */
+/** Hands over to the project's Node, and exits with its code. */
 function handOver(args) {
   const child = spawn(join(bin, 'node'), args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   child.on('error', (error) => fail(`The project's Node could not be started: ${error.message}`));
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (signal === 'SIGINT' ? 2 : 15)));
-  // A Ctrl-C in a terminal reaches the child by itself as well; it takes a signal that comes twice as one.
+  // A Ctrl-C in a terminal also reaches the child directly; it treats a repeated signal as one.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   if (process.env.npm_lifecycle_event !== undefined) {
-    // npm killed with -9 tells nobody. What it started has another parent then, and ends too.
+    // npm killed with -9 sends no signal. Its children then have another parent, and end too.
     const watch = setInterval(() => {
       if (process.ppid === ppid) return;
       clearInterval(watch);

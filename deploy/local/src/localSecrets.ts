@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { StackError } from './stackError.ts';
 
 type Database = (typeof SERVICES)[DatabaseService]['database'];
-/** The roles that services, or their migrations, work with. */
+/** The database roles of services and of their migrations. */
 export type DatabaseRole = Database['name'] | Extract<Database, { owner: string }>['owner'];
 const rolesOf = (services: readonly ServiceName[]): DatabaseRole[] =>
   DATABASE_SERVICES.filter((service) => services.includes(service)).flatMap((service) => {
@@ -28,7 +28,7 @@ const rolesOf = (services: readonly ServiceName[]): DatabaseRole[] =>
 const secretSchema = z.string().min(32);
 
 const localSecretsSchema = z.object({
-  /** The signing keys of the services and of the operator, by their names. */
+  /** The signing keys of the services and of the operator, by name. */
   internalKeys: z.record(z.string(), secretSchema),
   /** Each of these two is `id:secret`, as the services read them. */
   keyPeppers: secretSchema,
@@ -37,21 +37,22 @@ const localSecretsSchema = z.object({
   /** The passwords of the database roles, by role. */
   databasePasswords: z.partialRecord(z.enum(rolesOf(SERVICE_NAMES)), secretSchema),
   redisPassword: secretSchema,
-  /** Signs requests to the S3 server, where there is one. */
+  /** Signs requests to the S3 server, if there is one. */
   s3Secret: secretSchema,
   /** The account layer's secret at the identity provider. Absent where the account layer runs elsewhere. */
   oidcClientSecret: secretSchema.optional(),
   /** The account layer's key at the payments simulator, and the secret that signs its webhooks. */
   paymentsKey: secretSchema.optional(),
   webhookSecret: secretSchema.optional(),
-  /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
+  /** The key of the seeded workspace, stored so that a restart prints the same one. */
   apiKey: z.string(),
 });
 export type LocalSecrets = z.infer<typeof localSecretsSchema>;
 
 /**
- * The secrets of these services of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
- * may lie that they open: if one is there and the file is not, it cannot be opened any more, and a `StackError` says so.
+ * Returns the secrets of these services of a local stack. The first start creates them, in a file that only its owner
+ * may read. `dataDirs` are folders of data that these secrets open. Throws a `StackError` if one of them exists without
+ * the file, because its data cannot be opened any more.
  */
 export async function loadLocalSecrets(
   file: string,
@@ -67,7 +68,7 @@ export async function loadLocalSecrets(
         ...makeAccountSecrets(services),
         ...kept,
       });
-      // The file of an earlier version lacks some of them.
+      // A file of an earlier version lacks some secrets.
       if (Object.keys(kept).length < Object.keys(secrets).length) await writeSecretsFile(file, secrets);
       if (secrets.internalKeys.operator?.startsWith(`${scope}/`)) return secrets;
     } catch (error) {
@@ -90,7 +91,7 @@ async function writeSecretsFile(file: string, secrets: LocalSecrets): Promise<vo
   await rename(`${file}.partial`, file);
 }
 
-/** A key for each of these services, in its own scope, and for the operator of this one. */
+/** Creates a key for each of these services, in its own scope, and for the operator of this one. */
 function makeInternalKeys(scope: Scope, services: readonly ServiceName[]): Record<string, string> {
   const toKey = (name: ServiceName | 'operator') => {
     const isGlobal = name !== 'operator' && entryOf(name).scope === 'global';
@@ -99,7 +100,7 @@ function makeInternalKeys(scope: Scope, services: readonly ServiceName[]): Recor
   return Object.fromEntries([...services, 'operator' as const].map(toKey));
 }
 
-/** The setting by which a service verifies calls: the public halves of the keys of all that may call it. */
+/** Returns the setting with which a service verifies calls: the public keys of all permitted callers. */
 export const toPublicKeys = (signingKeys: string[]): string => signingKeys.map(toPublicKey).join(',');
 
 const makeSecret = (): string => randomBytes(32).toString('hex');

@@ -12,9 +12,8 @@ export interface ServedModels {
 }
 
 /**
- * The live models of a catalog file, in the file's order. Read as the catalog service
- * reads it, since that would go on with its last good version where a person wants to hear of a mistake. Throws a
- * `StackError` naming file, line and reason.
+ * Returns the live models of a catalog file, in the file's order. Throws a `StackError` with file, line and reason of a
+ * mistake. The catalog service itself would ignore the mistake and use its last good version.
  */
 export async function readServedModels(file: string, region: Region): Promise<ServedModels> {
   try {

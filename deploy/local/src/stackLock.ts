@@ -12,18 +12,18 @@ import { PORTS_PER_REGION } from './stackPorts.ts';
 const launcherSchema = z.object({ pid: z.number().int(), started_at: z.string() });
 
 export interface StackLock {
-  /** Whether an earlier launcher died without giving the lock back, so that its parts may be ending only now. */
+  /** Whether an earlier launcher died without releasing the lock, so that its parts may still be ending. */
   wasAbandoned: boolean;
   release(): Promise<void>;
 }
 
 /**
- * Makes this process the only launcher on a state directory. Throws a `StackError` that says which one runs there
- * already, since when, and what can be done.
+ * Makes this process the only launcher on a state directory. Throws a `StackError` that names the running launcher, its
+ * start, and the next steps.
  *
- * The lock is a socket in the abstract namespace of unix(7), named after the directory: the kernel gives a name to one
- * process and takes it back when that one ends, however it ends. The file beside it only tells people who has it, and
- * the next launcher that the last one could not put its things away.
+ * The lock is a socket in the abstract namespace of unix(7), named after the directory. The kernel gives a name to one
+ * process, and frees it at every kind of end. The file beside it tells operators who has the lock. A leftover file
+ * tells the next launcher that the last one did not clean up.
  */
 export async function takeStackLock(stateDir: string, { portBase }: { portBase: number }): Promise<StackLock> {
   await mkdir(stateDir, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
@@ -58,7 +58,7 @@ export async function takeStackLock(stateDir: string, { portBase }: { portBase: 
   return { wasAbandoned, release: giveBack };
 }
 
-/** Undefined: another process has the name. */
+/** Returns undefined if another process has the name. */
 async function takeName(name: string): Promise<Server | undefined> {
   const server = createServer((peer) => peer.destroy()).unref();
   try {
@@ -80,7 +80,7 @@ function alreadyRuns(file: string, portBase: number): StackError {
   );
 }
 
-/** Undefined: the launcher that has the lock did not write it yet. */
+/** Returns undefined if the launcher with the lock has not written the file yet. */
 function readLauncher(file: string): z.infer<typeof launcherSchema> | undefined {
   try {
     return launcherSchema.parse(JSON.parse(readFileSync(file, 'utf8')));

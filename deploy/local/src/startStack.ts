@@ -30,9 +30,11 @@ import { toPartEnvironment } from './toPartEnvironment.ts';
 import { type ServiceSettings, type StackSettings, toMigrationEnvironment } from './toServiceEnvironments.ts';
 import { waitFor } from './waitFor.ts';
 
-/** How long the ports of a stack whose launcher was killed may stay taken: its reaper is ending the parts. */
+/** Longest time that ports of a killed launcher may stay in use, while its reaper ends the parts. */
 const ABANDONED_PORTS_TIMEOUT_MS = 10_000;
-/** Longest wait for all models. A part may take as long, and catalog, router and engines hear of each other in turn. */
+/**
+ * Longest wait for all models. A part may take as long, and catalog, router and engines learn of each other in turn.
+ */
 const MODELS_TIMEOUT_MS = 90_000;
 /** A client may list the models 120 times a minute. */
 const MODELS_INTERVAL_MS = 250;
@@ -40,46 +42,50 @@ const MODELS_INTERVAL_MS = 250;
 export interface StackOptions<Name extends Region = 'us'> {
   /** First of the stack's ports. */
   portBase: number;
-  /** The regions, each with its own services and stores; `us` alone where it is not given. The first has the account layer. */
+  /** The regions, each with its own services and stores; default `us` alone. The first region has the account layer. */
   regions?: Name[];
-  /** Folder of everything the stack keeps: data, secrets, logs. */
+  /** Folder of all data, secrets and logs of the stack. */
   stateDir: string;
-  /** A symbolic link that leads to the description of the stack that started last, as long as one runs. */
+  /** A symbolic link to the description of the stack that started last, while one runs. */
   link?: string;
   /** Whether the event log is a real Kafka broker. */
   kafka: boolean;
-  /** Whether objects are kept by a real S3 server, in place of a folder. */
+  /** Whether a real S3 server stores objects, instead of a folder. */
   s3?: boolean;
   /**
-   * Real engines, whose models become the models of text of a single region. Where none is given those of the catalog are simulated. One
-   * that is a bare address is not asked what its models can do, and has no simulated media beside it.
+   * Real engines, whose models become the text models of a single region. Without any, the catalog's models are
+   * simulated. An engine given as an address alone is not asked for its models' capabilities, and no media are
+   * simulated beside it.
    */
   engines?: (string | EngineChoice)[];
-  /** The first region's models, simulated but for media models; the repository's catalog of the region where it is not given. */
+  /**
+   * Catalog file of the first region, whose models are simulated except for media models. Default: the repository's
+   * catalog of the region.
+   */
   catalogFile?: string;
-  /** How much the services log, and where they send traces; their defaults where it is not given. */
+  /** Log level and trace target of the services; default: their own defaults. */
   observation?: Observation;
-  /** Variables of single services, in place of what the stack gives them: tests shorten deadlines. */
+  /** Variables of single services that override the stack's. Tests shorten deadlines with them. */
   serviceSettings?: ServiceSettings;
-  /** Folder of the services' code, which may change between two starts of a part; this repository where it is not given. */
+  /** Folder of the services' code, which may change between two starts of a part. Default: this repository. */
   root?: string;
-  /** Processes of each service, one where it is not given. Between several `openLink` has to balance. */
+  /** Processes of each service, default one. With several, `openLink` has to balance. */
   replicas?: number;
-  /** Stands between services and what they connect to; where it is not given they connect to each other. */
+  /** Opens a link between services and what they connect to. Without it they connect directly. */
   openLink?: OpenLink;
-  /** Aborted, it ends a start-up under way. */
+  /** Ends a start-up in progress when aborted. */
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
-  /** Told in a line what was found or assumed, and before something that takes long, such as an installation. */
+  /** Receives one line for each finding or assumption, and before a long step such as an installation. */
   say?: (line: string) => void;
-  /** Called for every part that ends by itself once the stack runs; the rest goes on. */
+  /** Called for every part that ends by itself once the stack runs. The other parts continue. */
   onPartEnd?: (end: PartEnd) => void;
 }
 
 /** A region that runs. */
 export interface RunningRegion {
   parts: LaunchedParts;
-  /** The models in the list that clients get. */
+  /** The models in the list for clients. */
   models: ListedModel[];
 }
 
@@ -88,27 +94,27 @@ export interface RunningStack<Name extends Region = 'us'> {
   /** The parts of the first region, and those that all regions share. */
   parts: LaunchedParts;
   regions: Record<Name, RunningRegion>;
-  /** Every edge process of the first region, by the listener that clients use. */
+  /** Every edge process of the first region, by its public listener. */
   edges: LinkReplica[];
-  /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
+  /** Starts an ended part again with its settings and data, and resolves when it is ready. */
   restart(part: string, env?: Record<string, string>): Promise<Part>;
-  /** Ends a part if it runs, and starts it as `restart` does. */
+  /** Stops a part if it runs, and starts it like `restart`. */
   replace: Parts['replace'];
-  /** Brings every database up to date with the services' code. */
+  /** Migrates every database to the services' code. */
   migrate(): Promise<void>;
-  /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
+  /** Starts a process by the command of a part, with another name and other variables. Does not wait for readiness. */
   startLike: Parts['startLike'];
   /**
-   * Stops every part and resolves when no process of the stack is left. Streams that are open may end first, for some
-   * seconds, unless `hurry` is aborted.
+   * Stops every part and resolves when no process of the stack is left. Open streams may end first, for some seconds,
+   * unless `hurry` is aborted.
    */
   stop(hurry?: AbortSignal): Promise<void>;
 }
 
 /**
- * Starts whole regions on this machine and resolves when a client's call would be answered in each; `stack.json` in the state
- * directory then says how to reach it. Throws a `StackError` that says what to do if anything is in the way, or if a part
- * does not come up, and leaves nothing running.
+ * Starts whole regions on this machine and resolves when each would answer a client's call. Then `stack.json` in the
+ * state directory has their addresses. Throws a `StackError` with the next step if something is in the way, or if a
+ * part does not start. Then no process is left.
  */
 export async function startStack<Name extends Region = 'us'>(options: StackOptions<Name>): Promise<RunningStack<Name>> {
   const lock = await takeStackLock(options.stateDir, { portBase: options.portBase });
@@ -135,7 +141,7 @@ type RegionPlan = Pick<RegionLaunch, 'plan'> & Pick<StackSettings, 'region' | 'p
 const DATA_KINDS = ['embedded', 'kafka', 'embedded-s3', 'kafka-s3'] as const;
 type DataKind = (typeof DATA_KINDS)[number];
 
-/** Looks at everything that can be in the way before anything is started. The first region has the account layer. */
+/** Checks everything that may be in the way before any part is started. The first region has the account layer. */
 async function prepareLaunch(
   options: StackOptions<Region>,
   { portsTimeoutMs }: { portsTimeoutMs: number },
@@ -148,8 +154,8 @@ async function prepareLaunch(
   await buildDashboard(say);
   const kafkaJarDir = kafka ? await ensureJars('kafka', say) : undefined;
   const s3JarDir = s3 ? await ensureJars('s3proxy', say) : undefined;
-  // The ledger has read each of the two event logs up to some offset that means nothing in the other, and a job's objects are in one
-  // of the two stores.
+  // The data folder depends on the event log and the object store. The ledger's offsets in one event log mean nothing
+  // in the other, and a job's objects are in one of the two stores.
   const kind: DataKind = `${kafka ? 'kafka' : 'embedded'}${s3 ? '-s3' : ''}`;
   const prepared = await Promise.all(
     planned.map(async (plan, index) => {
@@ -197,7 +203,7 @@ async function prepareLaunch(
   );
 }
 
-/** The models and the ports of each region. */
+/** Returns the models and the ports of each region. */
 async function planRegions(options: StackOptions<Region>): Promise<RegionPlan[]> {
   const { portBase, engines = [], catalogFile, replicas, signal, regions = ['us'] } = options;
   const planned: RegionPlan[] = [];
@@ -211,7 +217,7 @@ async function planRegions(options: StackOptions<Region>): Promise<RegionPlan[]>
   return planned;
 }
 
-/** Throws a `StackError` that names a port and its part if the port is still taken after this time. */
+/** Throws a `StackError` that names a port and its part if the port is still in use after `timeoutMs`. */
 async function untilPortsFree(
   planned: RegionPlan[],
   { portBase, kafka, s3 = false }: StackOptions<Region>,
@@ -241,7 +247,7 @@ async function runLaunch(options: StackOptions<Region>, launches: RegionLaunch[]
     logDir,
     env: toPartEnvironment(),
     signal: endSignal,
-    // While it starts, one part's end is the end of all; once it runs, the rest goes on, as it does in production.
+    // During the start the end of one part ends all. Later the others continue, as in production.
     onUnexpectedEnd: (end) => (isUp ? onPartEnd(end) : failure.abort(new StackError(toPartEndText(end)))),
   });
   try {
@@ -291,8 +297,8 @@ async function runLaunch(options: StackOptions<Region>, launches: RegionLaunch[]
 const SHARED_PARTS: readonly string[] = [...GLOBAL_SERVICES, 'identity-provider', 'mail-catcher', 'payments-simulator'];
 
 /**
- * Starts the regions one after the other, as two at once are slow to become ready on two cores. Where there are several, the name of a
- * region begins the names of its own parts.
+ * Starts the regions one after the other, because two at once are slow to become ready on two cores. With several
+ * regions, the names of a region's own parts begin with its name.
  */
 async function launchRegions(
   { onProgress = () => undefined, say = () => undefined }: StackOptions<Region>,
@@ -316,7 +322,10 @@ async function launchRegions(
   return launched;
 }
 
-/** Waits until a client of a region sees every model ready: the last thing to come, through edge, catalog, router and engines. */
+/**
+ * Waits until a client of a region sees every model as ready. That is the last step, through edge, catalog, router and
+ * engines.
+ */
 async function untilModelsReady(
   { base_url: baseUrl, api_key: apiKey }: StackRegion,
   { models: ofText, media }: LaunchedParts,

@@ -4,14 +4,17 @@ import { StackError } from './stackError.ts';
 import { PORTS_PER_REGION } from './stackPorts.ts';
 import { type RunningStack, type StackOptions, startStack } from './startStack.ts';
 
-/** Below the ports that the system gives to clients, and below those that tests of the launcher itself choose. */
+/**
+ * Range of the first port: below the ports that the system gives to clients, and below those that tests of the launcher
+ * choose.
+ */
 const FIRST_BASE = 12_000;
 const LAST_BASE = 25_000;
 const ATTEMPTS = 20;
 
 /**
- * `startStack` on ports of its own choice. Others choose at the same time, and most ports are taken only seconds later:
- * so the range of each region is claimed by its last port, which no part uses, for as long as the stack runs.
+ * Runs `startStack` on free ports. Other stacks choose at the same time, and most ports are in use only seconds later.
+ * So the stack claims the range of each region while it runs, by the range's last port, which no part uses.
  */
 export async function startStackSomewhere<Name extends Region = 'us'>(
   options: Omit<StackOptions<Name>, 'portBase'>,
@@ -38,7 +41,10 @@ export async function startStackSomewhere<Name extends Region = 'us'>(
   }
 }
 
-/** Holds a port until the result is called; undefined where somebody has it. Keeps no process alive. */
+/**
+ * Claims a port until the returned function is called. Resolves undefined if the port is in use. Keeps no process
+ * alive.
+ */
 function claimPort(port: number): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
     const claim = createServer().unref();

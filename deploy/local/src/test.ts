@@ -12,15 +12,17 @@ import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureFfmpeg, ensurePromtool, ensureRedisServer, hasCommand } from './tools/installDebianPackages.ts';
 
 /**
- * The workers of Jest, and the clients that they start, are four processes or more of one session. Each stack has some fifteen parts
- * with sessions of their own. With the weight of one part the workers had a tenth of the machine, and their timers came seconds late.
+ * Weight of the session with Jest's workers and their clients, which are four processes or more. Each stack has some
+ * fifteen parts with sessions of their own. With the weight of one part the workers had a tenth of the machine, and
+ * their timers came seconds late.
  */
 const WEIGHT = -8;
 
 /**
- * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python and Go clients and
- * kustomize where they can be had) and runs Jest with the given arguments. Below Jest's summary stands only what was not tested. The
- * files named `*.deep.test.ts`, which search, are left out; `--all` runs them too, and `--rest` nothing else.
+ * `npm test`: installs the tools that the tests need and runs Jest with the given arguments. Redis, ffmpeg and promtool
+ * are required. A Kafka broker, an S3 server, Python and Go clients and kustomize are used if they can be installed.
+ * After Jest's summary only the untested parts are printed. Files named `*.deep.test.ts`, which search, are excluded;
+ * `--all` adds them, and `--rest` runs only them.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
@@ -77,7 +79,7 @@ async function findChromium(): Promise<string> {
 
 const missing: { name: Requirement; words: string }[] = [];
 
-/** Gets a tool that tests can run without. Prints loudly which tests are skipped if it is missing. */
+/** Gets a tool that tests can run without. Prints which tests are skipped if it is missing. */
 async function getIfPossible<Tool>(
   name: Requirement,
   words: string,
@@ -99,13 +101,13 @@ async function getIfPossible<Tool>(
 type Requirement = 'AGENTS' | 'BROWSER' | 'CLIENTS' | 'KAFKA' | 'KUSTOMIZE' | 'S3';
 const isRequired = (name: Requirement): boolean => process.env[`REQUIRE_${name}`] === '1';
 
-/** A broker that somebody named in KAFKA_BROKERS is used as it is. */
+/** Returns the broker of KAFKA_BROKERS unchanged, or starts one. */
 async function startBroker(): Promise<TestBroker> {
   const { KAFKA_BROKERS: brokers } = process.env;
   return brokers ? { brokers, stop: async () => undefined } : startTestBroker(say);
 }
 
-/** The runs that jest.config.mjs knows besides `quick`. */
+/** Returns whether an argument names a run of jest.config.mjs other than `quick`. */
 const isRun = (argument: string): boolean => ['--all', '--rest'].includes(argument);
 
 function runJest(settings: Record<string, string>): Promise<number> {
@@ -118,8 +120,8 @@ function runJest(settings: Record<string, string>): Promise<number> {
       ...process.env,
       ...settings,
       TURNPIKE_TEST_RUN: given.findLast(isRun)?.slice(2) ?? 'quick',
-      // Jest's ES modules need the first. The others keep two warnings out of every test file's output: the one that
-      // comes with it, and the Kafka client's of a timer that it computed below zero, which does no harm.
+      // Jest's ES modules need the first option. The others hide two warnings in the output of every test file. One is
+      // about that option. The other is about a negative timer of the Kafka client, which is harmless.
       NODE_OPTIONS:
         '--experimental-vm-modules --disable-warning=ExperimentalWarning --disable-warning=TimeoutNegativeWarning',
     },

@@ -1,13 +1,13 @@
 import { findBusyPort } from '../src/findFreePorts.ts';
 import { listPorts, toStackPorts } from '../src/stackPorts.ts';
 
-/** More than any catalog has. */
+/** Above the number of models in any catalog. */
 const MODELS = 20;
 const MEDIA_MODELS = 4;
 
 /**
- * The first of a hundred free ports from `from` on. Below those that the system hands out by itself, so that no other
- * test gets one of them by chance; each test file looks from another number, so that two do not find the same.
+ * Returns the first of a hundred free ports from `from` on. They are below those that the system assigns, so that no
+ * other test gets one by chance. Each test file begins at another number, so that two do not find the same ports.
  */
 export async function findFreePortBase(from: number): Promise<number> {
   for (let base = from; base < from + 1_000; base += 100) {

@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { StackError } from '../stackError.ts';
 import { parseJson, readAtMost } from './readAnswer.ts';
 
-/** For all that an engine is asked before the start. */
+/** Deadline for all requests to an engine before the start. */
 const DEADLINE_MS = 5_000;
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const modelListSchema = z.object({
   data: z.array(
     z.object({
-      // Shown and stored, so nothing that could steer a terminal.
+      // Names are printed and stored, so control characters are refused.
       id: z.string().regex(/^\P{Cc}{1,256}$/u),
       owned_by: z.string().optional().catch(undefined),
       max_model_len: z.number().int().positive().optional().catch(undefined),
@@ -18,27 +18,30 @@ const modelListSchema = z.object({
   ),
 });
 
-/** A model as an engine says it has it. */
+/** A model in an engine's list. */
 export interface DiscoveredModel {
-  /** The engine's own name for it. */
+  /** The engine's name of the model. */
   servedName: string;
-  /** The window in tokens; undefined where the engine does not say. */
+  /** The window in tokens; undefined if the engine does not report it. */
   contextLength: number | undefined;
   category: 'text' | 'multimodal' | 'embeddings';
-  /** Features of the catalog that the engine is known to have. */
+  /** Catalog features that the engine is known to have. */
   features: string[];
 }
 
-/** A server that is no vLLM may have no `/health`; that it lists its models says enough. The router takes the same. */
+/**
+ * Accepted statuses of `/health`. A server other than vLLM may lack the route, and its model list is enough. The router
+ * accepts the same.
+ */
 const HEALTHY_STATUSES = [200, 404, 405];
 
 /** Features that vLLM has with every model, because it constrains the output. */
 const VLLM_FEATURES = ['json_mode', 'json_schema'];
 
 /**
- * Asks an engine for its models and its health, as the router will. Throws a `StackError` of one line with the address and
- * what was found when it does not answer in time, is not healthy, has no model, or is no engine at all; `signal`'s reason
- * when that is aborted.
+ * Requests an engine's models and health, like the router. Throws a one-line `StackError` with the address and the
+ * finding. That happens if the engine does not answer in time, is unhealthy, has no model, or is no engine at all.
+ * Throws `signal`'s reason if it is aborted.
  */
 export async function discoverModels(url: string, signal?: AbortSignal): Promise<DiscoveredModel[]> {
   const deadline = AbortSignal.timeout(DEADLINE_MS);
@@ -58,7 +61,7 @@ export async function discoverModels(url: string, signal?: AbortSignal): Promise
   if (!HEALTHY_STATUSES.includes(status))
     throw refuse(url, `answered GET /health with status ${status}, and the router sends calls only where that is 200`);
   if (!models.some(({ features }) => features === VLLM_FEATURES)) return models;
-  // vLLM has the routes of its model's task alone, and answers 405 to the wrong method where there is one.
+  // vLLM has only the routes of its model's task, and answers 405 to the wrong method on one of them.
   const hasRoute = async (path: string) => (await ask(path)).status === 405;
   const embeds = (await hasRoute('/v1/embeddings')) && !(await hasRoute('/v1/chat/completions'));
   return embeds ? models.map((model) => ({ ...model, category: 'embeddings', features: [] })) : models;
@@ -67,7 +70,7 @@ export async function discoverModels(url: string, signal?: AbortSignal): Promise
 interface Answer {
   status: number;
   contentType: string;
-  /** Undefined when it is longer than an answer may be. */
+  /** Undefined if it is longer than `MAX_ANSWER_BYTES`. */
   text: string | undefined;
 }
 

@@ -8,10 +8,9 @@ const CAP_DAC_READ_SEARCH = 2;
 const CAP_SETPCAP = 8;
 
 /**
- * The command as it has to be run so that it is not root. Whoever is not root anyway runs it as it stands.
- * For root it becomes `nobody`, who keeps one right: to read and pass through directories closed to others, since the
- * repository and so the data directory may lie below one (`mktemp -d`, a home directory). Where the machine does not give
- * that right, as in some containers, the directories have to be open.
+ * Returns a command that does not run as root. Other users run it unchanged. Root runs it as `nobody` with one
+ * capability: to read and pass through closed directories. The data directory may be below one (`mktemp -d`, a home
+ * directory). If the machine does not grant that capability, as in some containers, the directories have to be open.
  */
 export function asUnprivileged(command: string, args: string[]): { command: string; args: string[] } {
   if (process.getuid?.() !== 0) return { command, args };
@@ -20,7 +19,7 @@ export function asUnprivileged(command: string, args: string[]): { command: stri
     ? [
         '--inh-caps=-all,+dac_read_search',
         '--ambient-caps=+dac_read_search',
-        // access(2) asks on behalf of the real user and would leave the right out; Postgres checks its binaries by it.
+        // access(2) checks the real user and would ignore the capability; Postgres checks its binaries with it.
         '--securebits=+no_setuid_fixup',
         '--bounding-set=-all,+dac_read_search',
       ]

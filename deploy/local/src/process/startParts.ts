@@ -7,23 +7,26 @@ import { waitFor } from '../waitFor.ts';
 import { runToEnd, type Step } from './runToEnd.ts';
 import { startReaper } from './startReaper.ts';
 
-/** Longest time a part has to become ready. A busy machine that runs several stacks takes up to half of it. */
+/** Longest start of a part. A busy machine that runs several stacks takes up to half of it. */
 const READY_TIMEOUT_MS = 90_000;
 
-/** Longest time a part has for its orderly end before it is killed. */
+/** Longest orderly stop of a part before it is killed. */
 export const STOP_GRACE_MS = 15_000;
 
 export interface PartCommand {
   name: string;
-  /** The turn in which it stops, the highest first: parts of one layer stop at once. Default: 0, that of stores and engines. */
+  /**
+   * Order of the stop, the highest layer first; parts of one layer stop together. Default: 0, the layer of stores and
+   * engines.
+   */
   layer?: number;
   command: string;
   args: string[];
-  /** The part's environment, on top of that of all parts. */
+  /** The part's environment, in addition to that of all parts. */
   env?: Record<string, string>;
   /** Signal that asks for an orderly end. Default: SIGTERM. */
   stopSignal?: 'SIGTERM' | 'SIGINT';
-  /** Gives the process an IPC channel, whose end tells it that the launcher is gone. */
+  /** Whether the process gets an IPC channel, which closes when the launcher ends. */
   hasChannel?: boolean;
 }
 
@@ -31,7 +34,7 @@ export interface Part {
   name: string;
   pid: number;
   logFile: string;
-  /** How the process ended, in words; undefined while it runs. */
+  /** Returns how the process ended, as text; undefined while it runs. */
   endedBy(): string | undefined;
 }
 
@@ -43,40 +46,45 @@ export interface PartEnd {
   logTail: string;
 }
 
-/** Formats the end of a part for people, with the end of its log and the log's file. */
+/** Formats the end of a part as text, with the end of its log and the log's file. */
 export function toPartEndText({ part, how, logTail }: PartEnd): string {
   return `${part.name} ${how}. The end of its log, ${part.logFile}:\n${logTail}`;
 }
 
-/** Asked again and again of a part that has been started; a rejection means that it is not ready. */
+/** Readiness check of a started part, called repeatedly. A rejection means that the part is not ready. */
 export type IsReady = (part: Part) => Promise<boolean>;
 
 export interface Parts {
   /** Starts a process that runs as long as the stack. */
   start(command: PartCommand): Part;
-  /** Runs a step of the start-up to its end. Throws as `runToEnd` does; if the signal is aborted, with its reason. */
+  /**
+   * Runs a step of the start-up to its end. Throws the errors of `runToEnd`, and the signal's reason if it is aborted.
+   */
   run(what: string, step: Step): Promise<void>;
   /**
-   * Resolves when `isReady` answers true. Throws a `StackError` with the last lines of the part's log if the part ends
-   * first or takes longer than `timeoutMs` (90 s by default), and the signal's reason if that is aborted.
+   * Resolves when `isReady` returns true. Throws a `StackError` with the end of the log if the part ends first, or if
+   * it takes longer than `timeoutMs` (90 s by default). Throws the signal's reason if it is aborted.
    */
   untilReady(part: Part, isReady: IsReady, timeoutMs?: number): Promise<void>;
   /**
-   * Starts a part that has ended again, by the command that started it, and resolves when it is ready as it had to be then.
-   * Its log goes on in a file of its own. `env` is added to its variables, for good.
+   * Starts an ended part again by its command, and resolves when it is ready by the same check. Its log continues in
+   * another file. `env` is added to its variables permanently.
    */
   restart(name: string, env?: Record<string, string>): Promise<Part>;
-  /** Ends a part if it runs, and starts it as `restart` does. Throws a `StackError` that lists the parts if there is no such part. */
+  /**
+   * Stops a part if it runs, and starts it like `restart`. Throws a `StackError` that lists the parts if there is no
+   * such part.
+   */
   replace(name: string): Promise<Part>;
-  /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
+  /** Starts a process by the command of a part, with another name and other variables. Does not wait for readiness. */
   startLike(part: string, other: { name: string; env: Record<string, string> }): Part;
-  /** Removes a file when the parts have been stopped, even where the launcher is killed. */
+  /** Removes a file after the parts have stopped, even if the launcher is killed. */
   removeAtEnd(file: string): void;
-  /** Makes a link to such a file lead to another stack's then, or removes it where there is none. */
+  /** Changes a link to such a file to another stack's file at that time. Removes the link if there is none. */
   unlinkAtEnd(link: string, file: string): void;
   /**
-   * Stops every part, the highest layer first, and resolves when no process is left. `hurry`, once aborted, kills those
-   * above layer 0 at once; the stores in that layer wait for nobody and save themselves a recovery by an orderly end.
+   * Stops every part, the highest layer first, and resolves when no process is left. An aborted `hurry` kills the parts
+   * above layer 0 at once. The stores in layer 0 wait for no client, and an orderly stop saves them a recovery.
    */
   stop(hurry?: AbortSignal): Promise<void>;
 }
@@ -86,13 +94,13 @@ export interface PartsOptions {
   /** The environment of every part. */
   env: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** Called for every part that ends without having been stopped. */
+  /** Called for every part that ends without a stop. */
   onUnexpectedEnd: (end: PartEnd) => void;
 }
 
 /**
- * Keeps the processes of one stack: each in its own process group, so that a Ctrl-C in the terminal reaches the launcher
- * alone, each with its output in its own log file, and none outliving the launcher.
+ * Runs the processes of one stack. Each is in its own process group, so that a Ctrl-C in the terminal reaches only the
+ * launcher. Each writes to its own log file, and none outlives the launcher.
  */
 export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOptions): Parts {
   mkdirSync(logDir, { recursive: true });
@@ -152,7 +160,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     const { command } = starts.get(name) ?? {};
     const ready = readiness.get(name);
     if (!command || !ready) throw new StackError(`There is no part ${name} that was started before.`);
-    // Until it is waited for, a dead process keeps its pid, and Postgres takes its data folder for used.
+    // A dead process keeps its pid until it is waited for, and Postgres then refuses its data folder as in use.
     await running.findLast((entry) => entry.part.name === name)?.exited;
     const part = start({ ...command, env: { ...command.env, ...env } });
     await untilReady(part, ready.isReady, ready.timeoutMs);
@@ -212,14 +220,14 @@ interface StopOptions {
   hurry: AbortSignal | undefined;
 }
 
-/** Asks a process to end and kills its whole group after the grace, so that nothing it started stays either. */
+/** Stops a process with its signal, and kills its whole group after the grace period, so that no child of it stays. */
 async function stopChild(child: ChildProcess, { stopSignal, exited, hurry }: StopOptions): Promise<void> {
   if (child.pid === undefined) return;
   const killGroup = () => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // The group has no process left, which is what was wanted.
+      // The group has no process left.
     }
   };
   const timer = setTimeout(killGroup, STOP_GRACE_MS);
@@ -234,7 +242,7 @@ async function stopChild(child: ChildProcess, { stopSignal, exited, hurry }: Sto
 const TAIL_LINES = 12;
 const TAIL_BYTES = 16 * 1024;
 
-/** The last lines a part wrote, indented for a message; a note where it wrote nothing. */
+/** Returns the last lines of a part's log, indented for a message, or a note if it has none. */
 async function readLogTail(logFile: string): Promise<string> {
   const file = await open(logFile).catch(() => undefined);
   if (!file) return '  (it wrote no log)';
@@ -249,7 +257,10 @@ async function readLogTail(logFile: string): Promise<string> {
   }
 }
 
-/** Returns a line of a service's log as people read it: `17:00:05 error cannot listen port=8080`. Any other line is left as it is. */
+/**
+ * Returns a line of a service's log in readable form: `17:00:05 error cannot listen port=8080`. Other lines are
+ * unchanged.
+ */
 function toReadable(line: string): string {
   const { time, level, msg, service: _service, scope: _scope, ...facts } = parseEntry(line);
   if (typeof time !== 'string' || typeof level !== 'string' || typeof msg !== 'string') return line;
@@ -268,8 +279,8 @@ function parseEntry(line: string): Record<string, unknown> {
 }
 
 /**
- * Makes room for the logs of a run: those of the run before move to `<logDir>-before`, where nothing older is kept. Who asks
- * why a stack ended may well have started it again.
+ * Moves the logs of the last run to `<logDir>-before`, in place of older ones. So the cause of an end can be found even
+ * after a new start.
  */
 export async function setLogsAside(logDir: string): Promise<void> {
   const before = `${logDir}-before`;

@@ -5,13 +5,13 @@ import { runToEnd } from '../process/runToEnd.ts';
 import { StackError } from '../stackError.ts';
 
 const INSTALL_TIMEOUT_MS = 600_000;
-/** Debian asks this program before it starts a service; 101 says no. */
+/** Debian runs this program before it starts a service; exit code 101 forbids the start. */
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 
 /**
- * Installs Debian packages where this process is root, without letting Debian start a service they bring: a private Redis
- * must not leave a public one on 6379. Throws a `StackError` with the one command to run where it cannot; `purpose` says
- * what they are for, `say` is told before it takes long.
+ * Installs Debian packages as root, and keeps Debian from starting their services, because a public Redis must not run
+ * on 6379. Throws a `StackError` with the command to run if it cannot install. `purpose` names the tool in messages.
+ * `say` is called before the long installation.
  */
 export async function installDebianPackages(
   packages: string[],
@@ -43,24 +43,27 @@ export async function installDebianPackages(
 }
 
 /**
- * Makes sure that `ffmpeg` and the `ffprobe` that comes with it are on this machine: installs them as root, else throws a
- * `StackError` with what to run.
+ * Ensures that `ffmpeg` and its `ffprobe` are on this machine. Installs them as root, else throws a `StackError` with
+ * the command to run.
  */
 export async function ensureFfmpeg(say: (line: string) => void): Promise<void> {
   if (!hasCommand('ffmpeg') || !hasCommand('ffprobe')) await installDebianPackages(['ffmpeg'], 'ffmpeg', say);
 }
 
-/** Makes sure that `promtool` is on this machine, as `ensureRedisServer` does. Debian has it in the package of Prometheus. */
+/** Ensures that `promtool` is on this machine, like `ensureRedisServer`. Debian has it in the package of Prometheus. */
 export async function ensurePromtool(say: (line: string) => void): Promise<void> {
   if (!hasCommand('promtool')) await installDebianPackages(['prometheus'], 'promtool', say);
 }
 
-/** Makes sure that `redis-server` is on this machine: installs it as root, else throws a `StackError` with what to run. */
+/**
+ * Ensures that `redis-server` is on this machine. Installs it as root, else throws a `StackError` with the command to
+ * run.
+ */
 export async function ensureRedisServer(say: (line: string) => void): Promise<void> {
   if (!hasCommand('redis-server')) await installDebianPackages(['redis-server'], 'redis-server', say);
 }
 
-/** Whether a command is on the path of this process. */
+/** Returns whether a command is on the path of this process. */
 export function hasCommand(name: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => {
     try {
