@@ -21,15 +21,14 @@ export const commonConfig = {
   INTERNAL_PORT: portSchema,
   /** The private key that signs this service's calls: `scope/service:id:key` (Ed25519). No other service has it. */
   INTERNAL_SIGNING_KEY: signingKeySchema,
-  /** The public keys of all who may call: `scope/service:id:key`, comma separated. A service has two while its key is rotated. */
+  /** The public keys of all allowed callers: `scope/service:id:key`, comma separated. A service has two while its key is rotated. */
   INTERNAL_PUBLIC_KEYS: publicKeysSchema,
   /**
-   * How long a process that is told to stop still takes calls, and how long a connection may then be idle before it is
-   * closed. Longer than load balancers take to see that the process is not ready, and than callers keep idle
-   * connections.
+   * How long a stopping process still takes calls, and how long a connection may then be idle before it is closed. Set
+   * it longer than load balancers take to notice that the process is not ready, and than callers keep idle connections.
    */
   DRAIN_SETTLE_MS: z.coerce.number().int().min(0).default(10_000),
-  /** The least that is logged: one JSON line an entry, on standard output. */
+  /** Lowest level that is logged: one JSON line an entry, on standard output. */
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   /** Base address of an OpenTelemetry collector that takes OTLP over HTTP. Without it nothing is traced. */
   OTEL_EXPORTER_OTLP_ENDPOINT: serviceUrlSchema.optional(),

@@ -42,8 +42,8 @@ export const spoolMaxBytesSchema = z
 export const keysPageUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an http(s) address' }).optional();
 
 /**
- * Look-ups that one key may make a second in one process, twice as many at once: one setting, on every service that answers
- * some. As many as media look-ups have.
+ * Read requests of one key a second in one process, in bursts of twice as many. One setting, on every service that
+ * answers read requests.
  */
 export const lookUpsPerSecondSchema = z.number().int().positive().default(50);
 

@@ -33,7 +33,7 @@ export const configSchema = z.object({
   CONSOLE_ALLOWED_ORIGIN: browserOriginSchema,
   /** Auth's internal listener, for the console host. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
-  /** Longest wait for auth's verdict on a key. The services behind have the same, and the edge waits for them that much longer. */
+  /** Longest wait of a service for auth to check a key. Services have the same value, and the edge waits for them that much longer. */
   AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The catalog's internal listener, for the console host. */
   CATALOG_INTERNAL_URL: serviceUrlSchema,
@@ -44,26 +44,26 @@ export const configSchema = z.object({
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /**
-   * Redis by which the flood limit holds over all edges; without it each keeps the limit by itself. The region's, by a user who may
-   * do nothing else there, or one whose data may be lost. Of a Redis Cluster: some of its nodes, comma separated.
+   * Redis by which the flood limit holds over all edges; without it each edge counts alone. Either the region's Redis, with a user
+   * for nothing else, or one whose data may be lost. Of a Redis Cluster: some of its nodes, comma separated.
    */
   REDIS_URL: redisUrlSchema,
   /** The service's own name segment in `/v1/svc/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
   /** JSON: other values for limits of the service. */
   LIMITS: limitsSchema({
-    /** Flood limit per source IP, over all edges. The API and the console host count apart. */
+    /** Flood limit per source IP, over all edges. The API and the console host have separate counts. */
     FLOOD_REQUESTS_PER_MINUTE: countSchema.default(6_000),
-    /** Requests that a source IP may send at once before the flood limit's pace holds. */
+    /** Requests that a source IP may send in a burst before the flood limit applies. */
     FLOOD_BURST: countSchema.default(1_000),
     /** The longest fetch of a call's images; the router's limit of the same name. */
     IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
     /**
-     * The longest whole answer; the router's limit of the same name. The edge waits for the router as long as these allow
-     * it, and a little more.
+     * The longest response that is not streamed; the router's limit of the same name. The edge waits for the router as long as
+     * these limits allow, and a little more.
      */
     WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
-    /** How long streams go on after the edge was told to stop; the router's limit of the same name. */
+    /** How long streams go on after the edge's signal to stop; the router's limit of the same name. */
     STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   }),
 });

@@ -37,8 +37,8 @@ export const configSchema = z
      */
     REDIS_URL: redisUrlSchema,
     /**
-     * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start; a topic of Kafka is made
-     * with three replicas. `one`: where the disks themselves are replicated, or what they hold may be lost, as on a laptop.
+     * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start. A topic of Kafka is created
+     * with three replicas. `one`: the disks themselves are replicated, or their data may be lost, as on a laptop.
      */
     STORE_COPIES: storeCopiesSchema,
     /** Auth's internal listener. */
@@ -77,7 +77,7 @@ export const configSchema = z
       UPLOADS_MAX_BYTES: z.number().int().min(67_108_864).default(2_147_483_648),
       /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
       SPOOL_MAX_BYTES: spoolMaxBytesSchema,
-      /** Longest fetch of an image that a client names by its address: names, connections, redirects and bytes. */
+      /** Longest fetch of an image by URL, with name resolution, connections, redirects and bytes. */
       IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
       /**
        * Time that a hold outlives the last renewal by the process that took it. Renewed once a second, or at a quarter

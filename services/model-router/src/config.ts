@@ -32,8 +32,8 @@ export const configSchema = z.object({
    */
   REDIS_URL: redisUrlSchema,
   /**
-   * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start; a topic of Kafka is made
-   * with three replicas. `one`: where the disks themselves are replicated, or what they hold may be lost, as on a laptop.
+   * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start. A topic of Kafka is created
+   * with three replicas. `one`: the disks themselves are replicated, or their data may be lost, as on a laptop.
    */
   STORE_COPIES: storeCopiesSchema,
   /** Auth's internal listener. */
