@@ -10,7 +10,7 @@ const end = seconds;
 const durationSchema = z.strictObject({
   type: z.literal('duration'),
   seconds: z.int().min(0),
-  total_spend: usdAmount.meta({ description: 'USD, exact to the nano-dollar.', note: 'Beyond the convention.' }),
+  total_spend: usdAmount.meta({ description: 'USD, exact to the nano-dollar.', note: 'Not in the public API.' }),
 });
 
 /** `json`. */
@@ -24,8 +24,8 @@ const segmentSchema = z.strictObject({
   start,
   end,
   text: z.string(),
-  tokens: z.array(z.int().min(0)).meta({ description: 'Empty where the engine does not say them.' }),
-  temperature: z.number().meta({ description: '0 where the engine does not say it, as the three below.' }),
+  tokens: z.array(z.int().min(0)).meta({ description: 'Empty if the engine does not report them.' }),
+  temperature: z.number().meta({ description: '0 if the engine does not report it, like the three below.' }),
   avg_logprob: z.number(),
   compression_ratio: z.number(),
   no_speech_prob: z.number(),
@@ -37,7 +37,7 @@ export const verboseTranscriptionSchema = z
     task: z.enum(['transcribe', 'translate']),
     language: z.string().meta({
       description:
-        'What was spoken, by its English name: `german`; `english` of a translation; empty where it is unknown.',
+        'The spoken language by its English name: `german`. `english` for a translation; empty if it is unknown.',
     }),
     duration: seconds.meta({ description: 'Seconds, as decoded.' }),
     text: z.string(),

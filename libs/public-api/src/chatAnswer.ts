@@ -10,7 +10,7 @@ import { tokenUsageSchema } from './tokenUsage.ts';
 
 export const toolCallSchema = z
   .strictObject({
-    id: z.string().meta({ description: 'To be repeated as `tool_call_id` by the message that answers it.' }),
+    id: z.string().meta({ description: 'Repeat it as `tool_call_id` in the message with the result.' }),
     type: z.literal('function'),
     function: z.strictObject({
       name: z.string(),
@@ -21,9 +21,9 @@ export const toolCallSchema = z
 
 const messageSchema = z.strictObject({
   role: z.literal('assistant'),
-  content: z.string().nullable().meta({ description: 'The text; null where the model only called tools.' }),
-  refusal: z.string().nullable().meta({ description: 'Null unless the engine marks a refusal as one.' }),
-  tool_calls: z.array(toolCallSchema).optional().meta({ description: 'Left out where no tool was called.' }),
+  content: z.string().nullable().meta({ description: 'The text; null if the model only called tools.' }),
+  refusal: z.string().nullable().meta({ description: 'Null unless the engine marks a refusal.' }),
+  tool_calls: z.array(toolCallSchema).optional().meta({ description: 'Absent if no tool was called.' }),
   ...reasoningFields,
 });
 
@@ -45,7 +45,7 @@ export const chatCompletionSchema = z
   .meta({ title: 'Chat completion', description: 'A whole answer to a chat.' });
 
 const toolCallDeltaSchema = z.strictObject({
-  index: z.int().min(0).meta({ description: 'Which call this belongs to: `arguments` are put together by it.' }),
+  index: z.int().min(0).meta({ description: 'Index of the tool call; join `arguments` by it.' }),
   id: z.string().optional().meta({ description: 'In the first part of a call.' }),
   type: z.literal('function').optional().meta({ description: 'In the first part of a call.' }),
   function: z
@@ -64,7 +64,7 @@ const deltaSchema = z
     tool_calls: z.array(toolCallDeltaSchema).optional(),
     ...reasoningFields,
   })
-  .meta({ description: 'What is new.' });
+  .meta({ description: 'The new part.' });
 
 const chunkChoiceSchema = z.strictObject({
   index: z.literal(0).meta({ description: 'There is one choice.' }),

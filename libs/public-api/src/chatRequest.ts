@@ -36,7 +36,7 @@ const imagePart = z
           url: imageUrl,
           detail: optional(z.enum(['auto', 'low', 'high', 'original'])).meta({
             description:
-              'How closely the model shall look, where it can do so in more than one way. Engines read `original` as `high`.',
+              'Detail of the model’s view of the image, if the model has several levels. Engines read `original` as `high`.',
           }),
           format: ignored('Taken; the format is read from the image.'),
         }),
@@ -71,10 +71,10 @@ const toolCall = z.object({
   type: withDefault(z.literal('function'), 'function'),
   function: z.object({
     name: z.string(),
-    arguments: withDefault(z.string(), '{}').meta({ description: 'JSON as text; `{}` unless given.' }),
+    arguments: withDefault(z.string(), '{}').meta({ description: 'JSON as text; `{}` by default.' }),
   }),
 });
-const name = optional(z.string()).meta({ description: 'Who speaks, for models whose template shows it.' });
+const name = optional(z.string()).meta({ description: 'Name of the author, for models whose template shows it.' });
 export const chatMessageSchema = z.discriminatedUnion(
   'role',
   [
@@ -85,7 +85,7 @@ export const chatMessageSchema = z.discriminatedUnion(
       role: z.literal('assistant'),
       content: optional(messageContentSchema),
       tool_calls: optional(z.array(toolCall)),
-      reasoning: optional(z.string()).meta({ description: 'What the model thought, as an answer had it.' }),
+      reasoning: optional(z.string()).meta({ description: 'The model’s reasoning, from an earlier response.' }),
       reasoning_content: optional(z.string()).meta({ description: 'The same, by its older name.' }),
       name,
     }),
@@ -103,7 +103,7 @@ export const chatMessageSchema = z.discriminatedUnion(
 const shownReasoning = optional(z.literal(true, 'must be true: what a model thinks is part of its answer')).meta({
   description: 'Only true is taken: what a model thinks is part of its answer.',
   support: 'no',
-  note: 'Only true is taken; false is 400.',
+  note: 'Only true is accepted; false is 400.',
 });
 const functionChoice = z.strictObject({
   type: z.literal('function'),
@@ -146,7 +146,7 @@ export const chatRequestSchema = z
       ),
     ).meta({
       description: 'With `required` or a named function, an answer that calls none is 400.',
-      note: 'A forced call that does not come is 400.',
+      note: 'If a forced call does not come, the request is 400.',
     }),
     response_format: optional(
       z.discriminatedUnion(
@@ -175,12 +175,12 @@ export const chatRequestSchema = z
               description:
                 'JSON by a schema, where the model supports it. Elsewhere a strict one is 400, and another is taken for `json_object`, as the header `x-response-format` says.',
               support: 'partial',
-              note: 'Where the model supports it; elsewhere it becomes `json_object`, or is 400 with `strict`.',
+              note: 'On models that support it. On other models it becomes `json_object`, or is 400 with `strict`.',
             }),
         ],
         'must be text, json_object or json_schema',
       ),
-    ).meta({ description: 'The form of the answer.' }),
+    ).meta({ description: 'The format of the output.' }),
   })
   .meta({
     title: 'Chat request',

@@ -36,11 +36,11 @@ export const embeddingRequestSchema = z
       description:
         'Length of the vectors: the model’s own, or a shorter one where the model has `dimensions` among its `supported_parameters`.',
       support: 'partial',
-      note: 'The model’s own length; another where the model can.',
+      note: 'The model’s own length, or another one if the model can.',
     }),
     user: optional(z.string()).meta({
       description: 'The end user’s id at the client.',
-      note: 'Taken, and not passed to engines.',
+      note: 'Accepted and not passed to engines.',
     }),
     ...foreignFields,
   })

@@ -5,10 +5,10 @@ const docUrl = z.url().optional().meta({
   description: 'The page about keys, their limits and credit: on 401, 402 and a key’s own 429.',
 });
 const envelopeFields = {
-  message: z.string().meta({ description: 'For people. Holds no key, no prompt and nothing of the service’s inside.' }),
+  message: z.string().meta({ description: 'For people. It has no key, no prompt and no internals of the service.' }),
   type: z.string().nullable(),
-  param: z.string().nullable().optional().meta({ description: 'The field that is wrong, where it is known.' }),
-  code: z.string().nullable().optional().meta({ description: 'A help in debugging, not a contract.' }),
+  param: z.string().nullable().optional().meta({ description: 'The field that is wrong, if it is known.' }),
+  code: z.string().nullable().optional().meta({ description: 'For debugging; not part of the contract.' }),
   doc_url: docUrl,
   did_you_mean: z
     .array(z.string())
@@ -36,15 +36,13 @@ export const mediaBalanceSchema = flatErrorSchema
   .omit({ param: true })
   .extend({
     error: z.literal('insufficient_balance'),
-    max_usage_cost_usd: usdAmount.meta({ description: 'The most that the request could cost.' }),
+    max_usage_cost_usd: usdAmount.meta({ description: 'Maximum cost of the request.' }),
     remaining_usd: usdAmount.meta({
-      description: 'What the balance that `limited_by` names still carries, beside what calls under way hold.',
+      description: 'The rest of the balance in `limited_by`, less the holds of calls in progress.',
     }),
-    key_remaining_usd: usdAmount
-      .nullable()
-      .meta({ description: 'What is left of the key’s budget; null: it has none.' }),
-    held_usd: usdAmount.meta({ description: 'Held for calls under way.' }),
-    limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'Which balance is too small.' }),
+    key_remaining_usd: usdAmount.nullable().meta({ description: 'The rest of the key’s budget; null if it has none.' }),
+    held_usd: usdAmount.meta({ description: 'Holds of calls in progress.' }),
+    limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'The balance that is too small.' }),
   })
   .meta({
     title: 'Insufficient balance for media',
@@ -102,13 +100,13 @@ export const unknownModelSchema = rejectionOf('404', z.literal('unknown_model'),
 }).meta({ title: 'Unknown model', description: 'No such model in this region.' });
 
 export const insufficientBalanceSchema = rejectionOf('402', z.literal('insufficient_balance'), {
-  max_usage_cost_usd: usdAmount.meta({ description: 'The most that the request could cost.' }),
+  max_usage_cost_usd: usdAmount.meta({ description: 'Maximum cost of the request.' }),
   remaining_usd: usdAmount.meta({
-    description: 'What the balance that `limited_by` names still carries, beside what calls under way hold.',
+    description: 'The rest of the balance in `limited_by`, less the holds of calls in progress.',
   }),
-  key_remaining_usd: usdAmount.nullable().meta({ description: 'What is left of the key’s budget; null: it has none.' }),
-  held_usd: usdAmount.meta({ description: 'Held for calls under way.' }),
-  limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'Which balance is too small.' }),
+  key_remaining_usd: usdAmount.nullable().meta({ description: 'The rest of the key’s budget; null if it has none.' }),
+  held_usd: usdAmount.meta({ description: 'Holds of calls in progress.' }),
+  limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'The balance that is too small.' }),
   affordable_output_tokens: z.int().min(0).meta({ description: 'With this `max_tokens` the request would pass.' }),
   doc_url: docUrl,
 }).meta({ title: 'Insufficient balance', description: 'What the request could cost at most fits no balance.' });

@@ -14,7 +14,7 @@ export const imageAnswerSchema = z
     data: z.array(
       z.strictObject({
         b64_json: base64.optional(),
-        url: z.url().optional().meta({ description: 'With `response_format` `url`: wants the same key.' }),
+        url: z.url().optional().meta({ description: 'With `response_format` `url`; it needs the same key.' }),
       }),
     ),
     usage: mediaUsageSchema,

@@ -11,18 +11,22 @@ export const keyInformationSchema = z
       .regex(/^sk-\.\.\..{4}$/)
       .meta({
         description:
-          '`sk-...` and the last four characters of the secret that asks, as a key has two while it is rotated; never the key.',
+          '`sk-...` and the last four characters of the request’s secret, because a key has two during rotation; never the whole secret.',
       }),
-    spend_usd: usdAmount.meta({ description: 'All that the key has spent.' }),
-    max_budget_usd: usdAmount.nullable().meta({ description: 'The most it may spend; null: no ceiling of its own.' }),
+    spend_usd: usdAmount.meta({ description: 'Total spend of the key.' }),
+    max_budget_usd: usdAmount
+      .nullable()
+      .meta({ description: 'Maximum spend; null if the key has no limit of its own.' }),
     remaining_budget_usd: usdAmount
       .nullable()
-      .meta({ description: '`max_budget_usd` less `spend_usd`, at least 0; null where there is no ceiling.' }),
+      .meta({ description: '`max_budget_usd` less `spend_usd`, at least 0; null if there is no limit.' }),
     rate_limit: z.strictObject({
       rpm: z.int().min(1).meta({ description: 'Requests a minute.' }),
       tpm: z.int().min(1).meta({ description: 'Tokens a minute.' }),
     }),
-    expires_at: instant.nullable().meta({ description: 'When the key ends, or the secret that asks; null: never.' }),
+    expires_at: instant
+      .nullable()
+      .meta({ description: 'When the key ends, or the secret of the request; null for never.' }),
     generated_at: generatedAtField,
   })
   .meta({ title: 'Key information', description: 'The calling key: its limits and what is left of its budget.' });

@@ -33,7 +33,7 @@ export const mediaModel = z.string().min(1, 'must name a model').meta({
     'Id of a model, as `GET /v1/models` lists it; or an alias, its `hugging_face_id` in any case, or `<owner>/<id>`.',
 });
 
-export const mediaPrompt = spokenTextOfAtMost(MAX_PROMPT).meta({ description: 'What shall be shown.' });
+export const mediaPrompt = spokenTextOfAtMost(MAX_PROMPT).meta({ description: 'The prompt.' });
 
 export const mediaSize = optional(
   z.string().regex(/^(?:auto|[1-9]\d{0,4}x[1-9]\d{0,4})$/, 'must be auto or a width and a height, as in 1024x1024'),
@@ -44,7 +44,7 @@ export const mediaSize = optional(
 
 export const asJob = optional(z.boolean()).meta({
   description: 'Answers 202 with a job at once, which is looked up until it is done.',
-  note: 'Beyond the convention.',
+  note: 'Not in the public API.',
 });
 
 export const endUser = ignored('The end user’s id at the client.');

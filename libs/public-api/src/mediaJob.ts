@@ -23,10 +23,10 @@ export const mediaUsageSchema = z
     units_consumed: z
       .number()
       .min(0)
-      .meta({ description: 'What was measured, in billing units: 90 s by the minute are 1.5.' }),
+      .meta({ description: 'The measured amount in billing units: 90 s by the minute are 1.5.' }),
     total_spend: usdAmount.meta({ description: 'USD, exact to the nano-dollar; 0 unless it was completed.' }),
   })
-  .meta({ title: 'Media usage', description: 'What was measured, and what it cost.' });
+  .meta({ title: 'Media usage', description: 'The measured units and the cost.' });
 
 /** Fields of jobs of every kind. */
 export const jobFields = {
@@ -35,12 +35,8 @@ export const jobFields = {
   model: z.string().meta({ description: 'Canonical id.' }),
   created_at: unixTime,
   completed_at: unixTime.nullable(),
-  expires_at: unixTime.nullable().meta({ description: 'When the job and what it made are gone.' }),
-  queue_position: z
-    .int()
-    .min(0)
-    .nullable()
-    .meta({ description: 'How many have their turn before it, while it is queued.' }),
+  expires_at: unixTime.nullable().meta({ description: 'From when on the job and its outputs are 404.' }),
+  queue_position: z.int().min(0).nullable().meta({ description: 'Jobs before it in the queue, while it is queued.' }),
   error: z
     .strictObject({ code: z.enum(JOB_ERROR_CODES), message: z.string() })
     .nullable()
@@ -59,7 +55,7 @@ export const mediaJobSchema = z
       .array(z.strictObject({ url: z.url() }))
       .nullable()
       .meta({
-        description: 'Addresses of the images, which want the same key; null of audio, and until they are there.',
+        description: 'URLs of the images, which need the same key; null for audio, and until they are ready.',
       }),
   })
   .meta({ title: 'Media job', description: 'A job of images or audio, which is kept for 24 hours after its end.' });

@@ -4,26 +4,25 @@ import { costField } from './usdAmount.ts';
 
 const thinkingBlock = z.strictObject({
   type: z.literal('thinking'),
-  thinking: z.string().meta({ description: 'What a thinking model thought.' }),
-  signature: z.string().meta({ description: 'Says nothing: answers are not signed.' }),
+  thinking: z.string().meta({ description: 'The reasoning of a reasoning model.' }),
+  signature: z.string().meta({ description: 'Without meaning, because responses are not signed.' }),
 });
 const textBlock = z.strictObject({ type: z.literal('text'), text: z.string() });
 const toolUseBlock = z.strictObject({
   type: z.literal('tool_use'),
-  id: z.string().meta({ description: 'To be repeated as `tool_use_id` by the result.' }),
+  id: z.string().meta({ description: 'Repeat it as `tool_use_id` in the result.' }),
   name: z.string(),
   input: z.record(z.string(), z.unknown()).meta({
-    description:
-      'What the model wrote. Where that is no JSON object, as in a call that was cut, it is under `arguments`.',
+    description: 'The model’s output. If that is no JSON object, as in a call that was cut, it is under `arguments`.',
   }),
 });
 const contentBlock = z.discriminatedUnion('type', [thinkingBlock, textBlock, toolUseBlock]);
 
 const usageFields = {
   input_tokens: tokenCount.meta({ description: 'Tokens of the prompt that were not read from the cache.' }),
-  cache_creation_input_tokens: tokenCount.meta({ description: 'Always 0: nothing is charged for it.' }),
+  cache_creation_input_tokens: tokenCount.meta({ description: 'Always 0, because it is not charged.' }),
   cache_read_input_tokens: tokenCount.meta({ description: 'Tokens of the prompt that were read from the cache.' }),
-  output_tokens: tokenCount.meta({ description: 'Tokens generated, thinking included.' }),
+  output_tokens: tokenCount.meta({ description: 'Tokens generated, reasoning included.' }),
 };
 const messageUsage = z.strictObject({ ...usageFields, cost: costField.optional() });
 
@@ -31,34 +30,37 @@ const stopFields = {
   stop_reason: z
     .enum(['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal'])
     .nullable()
-    .meta({ description: '`max_tokens`: the output limit, which is 2048 tokens where nothing is streamed.' }),
-  stop_sequence: z.string().nullable().meta({ description: 'Which one ended the answer, where the engine says so.' }),
+    .meta({ description: '`max_tokens`: the output limit, which is 2048 tokens without streaming.' }),
+  stop_sequence: z
+    .string()
+    .nullable()
+    .meta({ description: 'The one that ended the output, if the engine reports it.' }),
 };
 
 /** `POST /v1/messages`, unstreamed. */
 export const messageSchema = z
   .strictObject({
-    id: z.string().meta({ description: 'Made of the call’s id.' }),
+    id: z.string().meta({ description: 'Derived from the call’s id.' }),
     type: z.literal('message'),
     role: z.literal('assistant'),
-    model: z.string().meta({ description: 'Canonical id of the model, also where an alias was asked for.' }),
-    content: z.array(contentBlock).meta({ description: 'The answer, block by block.' }),
+    model: z.string().meta({ description: 'Canonical id of the model, also if the request has an alias.' }),
+    content: z.array(contentBlock).meta({ description: 'The response, block by block.' }),
     ...stopFields,
     usage: messageUsage,
   })
-  .meta({ title: 'Message', description: 'An answer in the form of the Messages API.' });
+  .meta({ title: 'Message', description: 'A response of the Messages API.' });
 
 /** An error in the form of the Messages API. */
 export const messagesErrorSchema = z
   .strictObject({
     type: z.literal('error'),
     error: z.looseObject({
-      type: z.string().meta({ description: 'The kind of error, as the Messages API names it.' }),
+      type: z.string().meta({ description: 'The error type of the Messages API.' }),
       message: z
         .string()
-        .meta({ description: 'For people. Holds no key, no prompt and nothing of the service’s inside.' }),
-      param: z.string().optional().meta({ description: 'The field that is wrong, where it is known.' }),
-      code: z.string().optional().meta({ description: 'A help in debugging, not a contract.' }),
+        .meta({ description: 'For people. It has no key, no prompt and no internals of the service.' }),
+      param: z.string().optional().meta({ description: 'The field that is wrong, if it is known.' }),
+      code: z.string().optional().meta({ description: 'For debugging; not part of the contract.' }),
     }),
     request_id: z.string().optional(),
   })

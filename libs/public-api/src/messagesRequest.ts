@@ -37,14 +37,14 @@ const toolResult = z
     ),
     is_error: withDefault(z.boolean(), false),
   })
-  .meta({ description: 'What a tool gave. One with `is_error` is given to the model behind the word “Error:”.' });
+  .meta({ description: 'The result of a tool. With `is_error` the model gets it behind the word “Error:”.' });
 const thinking = z
   .object({
     type: z.literal('thinking'),
     thinking: z.string(),
     signature: ignored('Taken; answers are not signed.'),
   })
-  .meta({ description: 'What the model thought, as an answer had it.' });
+  .meta({ description: 'The model’s reasoning, from an earlier response.' });
 const redactedThinking = z
   .object({ type: z.literal('redacted_thinking'), data: ignored('Taken, and dropped: it cannot be read here.') })
   .meta({ description: 'Dropped.' });
@@ -103,7 +103,7 @@ const promptFields = {
     .min(1, 'must hold at least one message')
     .max(MAX_MESSAGES)
     .meta({ description: 'The conversation so far.' }),
-  system: optional(systemContent).meta({ description: 'The system’s words, before all messages.' }),
+  system: optional(systemContent).meta({ description: 'The system message, before all messages.' }),
   tools: optional(
     z
       .array(
@@ -134,7 +134,7 @@ const promptFields = {
       ],
       'must be auto, any, tool or none',
     ),
-  ).meta({ description: 'With `any` or `tool`, an answer that calls none is 400.' }),
+  ).meta({ description: 'With `any` or `tool`, a response without a call is 400.' }),
   thinking: optional(
     z.discriminatedUnion(
       'type',
@@ -146,17 +146,17 @@ const promptFields = {
       ],
       'must be enabled, adaptive, between_tools or disabled',
     ),
-  ).meta({ description: 'Only `disabled` changes anything: models that think do so by themselves.' }),
+  ).meta({ description: 'Only `disabled` has an effect, because reasoning models reason by default.' }),
   output_config: optional(
     z.object({
       effort: optional(z.enum(['low', 'medium', 'high', 'xhigh', 'max'])).meta({
-        description: 'How long a thinking model thinks. Engines know `low`, `medium` and `high`.',
+        description: 'Reasoning effort of a reasoning model. Engines know `low`, `medium` and `high`.',
       }),
       format: optional(z.object({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) })).meta({
-        description: 'A JSON schema that the answer keeps to.',
+        description: 'A JSON schema for the output.',
       }),
     }),
-  ).meta({ description: 'The form of the answer.' }),
+  ).meta({ description: 'The format of the output.' }),
   cache_control: ignored('Taken; engines cache by themselves.'),
   context_management: ignored('Taken, and not acted on.'),
 };
@@ -176,22 +176,22 @@ export const messagesRequestSchema = z
       .max(2 ** 31 - 1)
       .meta({
         description:
-          'Most tokens to generate; lowered to what model and window allow, and to 2048 for an answer that is not streamed.',
+          'Maximum of generated tokens; lowered to what model and window allow, and to 2048 without streaming.',
       }),
     stop_sequences: optional(z.array(z.string().min(1)).max(4)).meta({
-      description: 'Ends the answer where one of these would come; 4 at most.',
+      description: 'Ends the output before one of these texts; 4 at most.',
     }),
     stream: generationFields.stream,
     temperature: generationFields.temperature,
     top_p: generationFields.top_p,
-    top_k: optional(z.number().int().min(0)).meta({ description: 'Draws from so many of the likeliest tokens.' }),
-    metadata: ignored('Taken, and not passed to engines.'),
+    top_k: optional(z.number().int().min(0)).meta({ description: 'Samples from this many of the likeliest tokens.' }),
+    metadata: ignored('Accepted and not passed to engines.'),
     service_tier: ignored('Taken; there is one.'),
     container: optional(z.never('is not supported: nothing is run here. Describe what you run as tools')).meta({
       description: 'Not supported.',
     }),
     mcp_servers: optional(z.array(z.never('is not supported: describe their tools as tools'))).meta({
-      description: 'Only an empty list is taken.',
+      description: 'Only an empty list is accepted.',
     }),
   })
   .meta({

@@ -17,7 +17,10 @@ const dropped = new WeakSet<z.ZodType>();
 
 /** A field that clients may send, whatever it holds, and that is never passed on: nothing reads it. */
 export function ignored(description: string) {
-  const schema = z.unknown().optional().meta({ description, support: 'no', note: 'Taken, and not passed to engines.' });
+  const schema = z
+    .unknown()
+    .optional()
+    .meta({ description, support: 'no', note: 'Accepted and not passed to engines.' });
   dropped.add(schema);
   return schema;
 }
@@ -50,20 +53,20 @@ export const generationFields = {
       'Id of a model, as `GET /v1/models` lists it; or an alias, its `hugging_face_id` in any case, or `<owner>/<id>`.',
   }),
   temperature: optional(z.number().min(0).max(2)).meta({
-    description: 'How freely tokens are drawn; 0 takes the likeliest.',
+    description: 'Sampling temperature; 0 takes the likeliest token.',
   }),
   top_p: optional(z.number().min(0).max(1)).meta({
-    description: 'Draws from the likeliest tokens that together have this probability; 0 is the likeliest alone.',
+    description: 'Samples from the likeliest tokens that together have this probability; 0 takes the likeliest alone.',
   }),
   presence_penalty: optional(z.number().min(-2).max(2)).meta({
-    description: 'Makes tokens that have come up less likely.',
+    description: 'Lowers the probability of tokens that have occurred.',
   }),
   frequency_penalty: optional(z.number().min(-2).max(2)).meta({
-    description: 'The same, the more often they have come up.',
+    description: 'Lowers the probability of tokens by how often they have occurred.',
   }),
   stop: optional(
     z.union([stopText, z.array(stopText).max(MAX_STOPS)], `must be a text or a list of at most ${MAX_STOPS} texts`),
-  ).meta({ description: 'Ends the answer where one of these would come.' }),
+  ).meta({ description: 'Ends the output before one of these texts.' }),
   // A 64-bit seed is checked here as the double it parses to (`refuseSeedBeyond64Bits` reads the digits), and travels on
   // as the client wrote it.
   seed: optional(
@@ -75,42 +78,42 @@ export const generationFields = {
       // No double is the largest seed.
       .meta({ type: 'integer', format: 'int64', minimum: undefined, maximum: undefined }),
   ).meta({
-    description: 'A whole number of at most 64 bits. Equal requests with equal seeds tend to get equal answers.',
+    description: 'A whole number of at most 64 bits. Equal requests with equal seeds tend to get equal outputs.',
   }),
   user: optional(z.string()).meta({
     description: 'The end user’s id at the client.',
-    note: 'Taken, and not passed to engines.',
+    note: 'Accepted and not passed to engines.',
   }),
   max_tokens: optional(z.number().int().min(1).max(MAX_OUTPUT_TOKENS)).meta({
     description:
       'Most tokens to generate. An answer that is not streamed has 2048 at most on chat, whatever stands here.',
-    note: 'An answer that is not streamed is cut at 2048 on chat.',
+    note: 'A chat response that is not streamed is cut at 2048.',
   }),
   max_completion_tokens: optional(z.number().int().min(1).max(MAX_OUTPUT_TOKENS)).meta({
     description: 'Newer name of `max_tokens`, which it overrides.',
   }),
-  stream: optional(z.boolean()).meta({ description: 'Whether the answer comes as server-sent events.' }),
+  stream: optional(z.boolean()).meta({ description: 'Whether the response is server-sent events.' }),
   stream_options: optional(
     z.looseObject({
       include_usage: optional(z.boolean()).meta({
-        description: 'Adds a last chunk with the usage. What is billed does not depend on it.',
+        description: 'Adds a last chunk with the usage. The charge does not depend on it.',
       }),
     }),
   ).meta({ description: 'Only with `stream`.' }),
   n: optional(z.literal(1, 'must be 1: only one choice is returned')).meta({
     description: 'Only one choice is returned.',
     support: 'no',
-    note: 'Only 1 is taken; more is 400 with `param` `n`.',
+    note: 'Only 1 is accepted; more is 400 with `param` `n`.',
   }),
   logprobs: optional(z.literal(false, 'is not supported')).meta({
     description: 'Not supported.',
     support: 'no',
-    note: 'Only false and null are taken; anything else is 400.',
+    note: 'Only false and null are accepted; anything else is 400.',
   }),
   top_logprobs: optional(z.literal([false, 0], 'is not supported')).meta({
     description: 'Not supported.',
     support: 'no',
-    note: 'Only false, 0 and null are taken; anything else is 400.',
+    note: 'Only false, 0 and null are accepted; anything else is 400.',
   }),
   ...foreignFields,
 };

@@ -4,14 +4,14 @@ import { costField } from './usdAmount.ts';
 
 const itemStatus = z
   .enum(['in_progress', 'completed', 'incomplete'])
-  .meta({ description: '`incomplete`: the answer was cut within it.' });
-const itemId = z.string().meta({ description: 'Id of the item within this answer; nothing is kept under it.' });
+  .meta({ description: '`incomplete`: the output was cut within this item.' });
+const itemId = z.string().meta({ description: 'Id of the item within this response; nothing is stored under it.' });
 
 const textPart = z.strictObject({
   type: z.literal('output_text'),
   text: z.string(),
   annotations: z.array(z.never()).meta({ description: 'Always empty.' }),
-  logprobs: z.array(z.never()).meta({ description: 'Always empty: log probabilities are not served.' }),
+  logprobs: z.array(z.never()).meta({ description: 'Always empty, because log probabilities are not available.' }),
 });
 const refusalPart = z.strictObject({ type: z.literal('refusal'), refusal: z.string() });
 const reasoningPart = z.strictObject({ type: z.literal('reasoning_text'), text: z.string() });
@@ -24,7 +24,7 @@ export const responseItemSchema = z
       id: itemId,
       status: itemStatus,
       summary: z.array(z.never()).meta({ description: 'Always empty: the reasoning itself is in `content`.' }),
-      content: z.array(reasoningPart).optional().meta({ description: 'What a thinking model thought.' }),
+      content: z.array(reasoningPart).optional().meta({ description: 'The reasoning of a reasoning model.' }),
     }),
     z.strictObject({
       type: z.literal('message'),
@@ -37,9 +37,9 @@ export const responseItemSchema = z
       type: z.literal('function_call'),
       id: itemId,
       status: itemStatus,
-      call_id: z.string().meta({ description: 'To be repeated by the `function_call_output` that answers it.' }),
+      call_id: z.string().meta({ description: 'Repeat it in the `function_call_output` with the result.' }),
       name: z.string(),
-      namespace: z.string().optional().meta({ description: 'Of a function that was offered in one.' }),
+      namespace: z.string().optional().meta({ description: 'Of a function from a namespace.' }),
       arguments: z.string().meta({ description: 'JSON as the model wrote it. Check it before using it.' }),
     }),
   ])
@@ -49,11 +49,11 @@ const responseUsage = z.strictObject({
   input_tokens: tokenCount.meta({ description: 'Tokens of the prompt, cached ones included.' }),
   input_tokens_details: z
     .strictObject({ cached_tokens: tokenCount.meta({ description: 'Read from the prefix cache.' }) })
-    .meta({ description: 'The convention’s own place for cached tokens.' }),
+    .meta({ description: 'The public API’s field for cached tokens.' }),
   output_tokens: tokenCount.meta({ description: 'Tokens generated, reasoning included.' }),
   output_tokens_details: z
-    .strictObject({ reasoning_tokens: tokenCount.meta({ description: 'Part of them that was thinking.' }) })
-    .meta({ description: 'The convention’s own place for reasoning tokens.' }),
+    .strictObject({ reasoning_tokens: tokenCount.meta({ description: 'Reasoning tokens among them.' }) })
+    .meta({ description: 'The public API’s field for reasoning tokens.' }),
   total_tokens: tokenCount.meta({ description: 'The sum of both.' }),
   cost: costField,
 });
@@ -63,11 +63,11 @@ const repeated = z.unknown().meta({ description: 'Repeated from the request.' })
 /** `POST /v1/responses`, unstreamed. */
 export const responseSchema = z
   .strictObject({
-    id: z.string().meta({ description: 'Made of the call’s id. Nothing is kept under it.' }),
+    id: z.string().meta({ description: 'Derived from the call’s id. Nothing is stored under it.' }),
     object: z.literal('response'),
     created_at: z.int().min(0).meta({ description: 'Unix time in seconds.' }),
     status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']).meta({
-      description: '`incomplete`: the output limit was reached, which is 2048 tokens where nothing is streamed.',
+      description: '`incomplete`: the output limit was reached, which is 2048 tokens without streaming.',
     }),
     background: z.literal(false),
     error: z
@@ -77,25 +77,25 @@ export const responseSchema = z
     incomplete_details: z
       .strictObject({ reason: z.enum(['max_output_tokens', 'content_filter']) })
       .nullable()
-      .meta({ description: 'Why the answer is incomplete; null unless it is.' }),
-    model: z.string().meta({ description: 'Canonical id of the model, also where an alias was asked for.' }),
-    output: z.array(responseItemSchema).meta({ description: 'The answer, item by item.' }),
+      .meta({ description: 'Why the response is incomplete; null if it is complete.' }),
+    model: z.string().meta({ description: 'Canonical id of the model, also if the request has an alias.' }),
+    output: z.array(responseItemSchema).meta({ description: 'The response, item by item.' }),
     instructions: repeated,
     max_output_tokens: repeated,
     metadata: repeated,
     parallel_tool_calls: repeated,
-    previous_response_id: z.null().meta({ description: 'Always null: nothing is kept.' }),
+    previous_response_id: z.null().meta({ description: 'Always null, because nothing is stored.' }),
     reasoning: repeated,
-    store: z.literal(false).meta({ description: 'Nothing is kept, whatever the request says.' }),
+    store: z.literal(false).meta({ description: 'Nothing is stored, whatever the request has.' }),
     temperature: repeated,
     text: repeated,
     tool_choice: repeated,
     tools: repeated,
     top_p: repeated,
     truncation: z.literal('disabled'),
-    usage: responseUsage.nullable().meta({ description: 'Null until the answer is whole.' }),
+    usage: responseUsage.nullable().meta({ description: 'Null until the response is complete.' }),
   })
-  .meta({ title: 'Response', description: 'An answer in the form of the Responses API.' });
+  .meta({ title: 'Response', description: 'A response of the Responses API.' });
 
 const numbered = { sequence_number: z.int().min(0).meta({ description: 'Counts the events of the stream from 0.' }) };
 const ofItem = { ...numbered, output_index: z.int().min(0) };

@@ -54,10 +54,10 @@ export const responsesItemSchema = z.discriminatedUnion(
         namespace: optional(z.string()),
         arguments: withDefault(z.string(), '{}'),
       })
-      .meta({ description: 'A call of a function, as an answer had it.' }),
+      .meta({ description: 'A function call, from an earlier response.' }),
     z
       .object({ ...itemFields, type: z.literal('function_call_output'), call_id: z.string(), output: toolOutput })
-      .meta({ description: 'What the function gave.' }),
+      .meta({ description: 'The result of the function.' }),
     z
       .object({
         ...itemFields,
@@ -66,7 +66,7 @@ export const responsesItemSchema = z.discriminatedUnion(
         content: optional(z.array(z.object({ type: z.literal('reasoning_text'), text: z.string() }))),
         encrypted_content: ignored('Taken; answers have none, as their reasoning is in `content`.'),
       })
-      .meta({ description: 'What the model thought, as an answer had it.' }),
+      .meta({ description: 'The model’s reasoning, from an earlier response.' }),
   ],
   // The AI SDK refers to earlier items by default.
   'must be message, function_call, function_call_output or reasoning: send the call of another tool as a function_call. Nothing is kept here: send the item itself in place of an item_reference, with the AI SDK by providerOptions.openai.store false',
@@ -88,7 +88,7 @@ const namespaceTool = z
       .array(z.discriminatedUnion('type', [functionTool], 'must be function: only functions are called'))
       .max(MAX_TOOLS),
   })
-  .meta({ description: 'Functions under one name, which a call of one names again.' });
+  .meta({ description: 'Functions under one name; a call of one repeats that name.' });
 
 /** A function that is offered, by its name, and by its namespace's where it stands in one. */
 const namedFunction = z.object({
@@ -116,10 +116,10 @@ export const responsesRequestSchema = z
         'must be a text or a list of items',
       )
       .meta({ description: 'A text, or the whole conversation so far as items.' }),
-    instructions: optional(z.string()).meta({ description: 'The system’s words, before all of `input`.' }),
+    instructions: optional(z.string()).meta({ description: 'The system message, before all of `input`.' }),
     tools: optional(
       z.array(z.discriminatedUnion('type', [functionTool, namespaceTool], ONLY_FUNCTIONS)).max(MAX_TOOLS),
-    ).meta({ description: 'Functions that the model may call, by themselves or in namespaces.' }),
+    ).meta({ description: 'Functions that the model may call, alone or in namespaces.' }),
     tool_choice: optional(
       z.union(
         [
@@ -139,7 +139,7 @@ export const responsesRequestSchema = z
         ],
         `must be none, auto, required, a function or allowed_tools${INSTEAD_OF_HOSTED}`,
       ),
-    ).meta({ description: 'With `required` or a function, an answer that calls none is 400.' }),
+    ).meta({ description: 'With `required` or a function, a response without a call is 400.' }),
     parallel_tool_calls: optional(z.boolean()).meta({ description: 'Whether the model may call several at once.' }),
     text: optional(
       z.object({
@@ -160,24 +160,24 @@ export const responsesRequestSchema = z
             'must be text, json_object or json_schema',
           ),
         ),
-        verbosity: ignored('Taken, and not passed to engines.'),
+        verbosity: ignored('Accepted and not passed to engines.'),
       }),
-    ).meta({ description: 'The form of the answer.' }),
+    ).meta({ description: 'The format of the output.' }),
     reasoning: optional(
       z.object({
         effort: optional(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])).meta({
-          description: 'How long a thinking model thinks. Engines know `low`, `medium` and `high`.',
+          description: 'Reasoning effort of a reasoning model. Engines know `low`, `medium` and `high`.',
         }),
         summary: ignored('Taken; the reasoning itself is in the answer.'),
         generate_summary: ignored('Taken; the reasoning itself is in the answer.'),
-        context: ignored('Taken, and not passed to engines.'),
+        context: ignored('Accepted and not passed to engines.'),
       }),
-    ).meta({ description: 'How a thinking model thinks.' }),
+    ).meta({ description: 'Settings of a reasoning model.' }),
     max_output_tokens: generationFields.max_tokens,
     temperature: generationFields.temperature,
     top_p: generationFields.top_p,
     stream: generationFields.stream,
-    metadata: optional(z.record(z.string(), z.unknown())).meta({ description: 'Repeated by the answer.' }),
+    metadata: optional(z.record(z.string(), z.unknown())).meta({ description: 'Repeated in the response.' }),
     include: optional(
       z.array(
         z
@@ -187,7 +187,7 @@ export const responsesRequestSchema = z
             'is not supported: there are no log probabilities',
           ),
       ),
-    ).meta({ description: 'Taken. Reasoning is in the answer, and never sealed.' }),
+    ).meta({ description: 'Accepted. Reasoning is in the response, and never encrypted.' }),
     store: ignored('Taken; nothing is kept, and the answer says `store: false`.'),
     truncation: only('disabled', 'must be disabled: shorten input before you send it'),
     previous_response_id: never(KEPT_NOTHING),
@@ -201,10 +201,10 @@ export const responsesRequestSchema = z
     stream_options: ignored('Taken; the last event has the usage.'),
     max_tool_calls: ignored('Taken; it limits tools that are run by a server.'),
     context_management: ignored('Taken, and not acted on.'),
-    client_metadata: ignored('Taken, and not passed to engines.'),
-    safety_identifier: ignored('Taken, and not passed to engines.'),
+    client_metadata: ignored('Accepted and not passed to engines.'),
+    safety_identifier: ignored('Accepted and not passed to engines.'),
     service_tier: ignored('Taken; there is one.'),
-    user: ignored('Taken, and not passed to engines.'),
+    user: ignored('Accepted and not passed to engines.'),
   })
   .meta({
     title: 'Responses request',

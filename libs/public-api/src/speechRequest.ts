@@ -8,14 +8,14 @@ const MAX_INPUT = 4_096;
 export const speechRequestSchema = z
   .strictObject({
     model: mediaModel,
-    input: spokenTextOfAtMost(MAX_INPUT).meta({ description: 'What shall be said.' }),
+    input: spokenTextOfAtMost(MAX_INPUT).meta({ description: 'The text to speak.' }),
     voice: z
       .union([z.string().min(1), z.strictObject({ id: z.string().min(1) })], {
         error: ({ input }) => (input === undefined ? 'is required' : 'must be a voice or {"id": "…"}'),
       })
       .meta({ description: 'One of the model’s `capabilities.voices`.' }),
     instructions: optional(textOfAtMost(MAX_INPUT)).meta({
-      description: 'How it shall be said; ignored by models that take none.',
+      description: 'Instructions for the voice; ignored by models that take none.',
     }),
     response_format: optional(z.enum(['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'])).meta({
       description:
@@ -23,7 +23,7 @@ export const speechRequestSchema = z
     }),
     speed: optional(z.number().min(0.25).max(4)).meta({ description: '1 unless given.' }),
     stream_format: optional(z.enum(['audio', 'sse'])).meta({
-      description: 'Whether the bytes come as they are, or as server-sent events; `audio` unless given.',
+      description: '`audio` (default) for bytes, or `sse` for server-sent events.',
     }),
     async: asJob,
   })

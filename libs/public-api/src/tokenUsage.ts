@@ -14,14 +14,14 @@ export const tokenUsageSchema = z
       .strictObject({
         cached_tokens: tokenCount.meta({ description: 'The same number as `cache_read_input_tokens`.' }),
       })
-      .meta({ description: 'The convention’s own place for cached tokens.' }),
+      .meta({ description: 'The public API’s field for cached tokens.' }),
     completion_tokens_details: z
       .strictObject({
         reasoning_tokens: tokenCount.meta({
-          description: 'Part of `completion_tokens` that was thinking; 0 where the engine does not count it.',
+          description: 'Reasoning tokens within `completion_tokens`; 0 if the engine does not count them.',
         }),
       })
-      .meta({ description: 'The convention’s own place for reasoning tokens.' }),
+      .meta({ description: 'The public API’s field for reasoning tokens.' }),
     cache_read_input_tokens: tokenCount.meta({
       description:
         'Prompt tokens read from the prefix cache and charged at `input_cache_read`; 0 on models without one.',
@@ -31,6 +31,6 @@ export const tokenUsageSchema = z
     }),
     cost: costField,
   })
-  .meta({ title: 'Token usage', description: 'What a call used, as the engine counted it.' });
+  .meta({ title: 'Token usage', description: 'Usage of a call, as counted by the engine.' });
 
 export type TokenUsage = z.infer<typeof tokenUsageSchema>;

@@ -20,7 +20,7 @@ export function findLanguage(tag: string): { code: string; name: string } | unde
 const AUTO = 'auto';
 
 const file = z.file().meta({
-  description: 'The recording: FLAC, MP3, MP4, M4A, OGG, WAV or WebM. What it is, is read from its bytes.',
+  description: 'The audio file: FLAC, MP3, MP4, M4A, OGG, WAV or WebM. Its bytes decide its type.',
 });
 
 /** Fields of both operations beside the file. */
@@ -30,7 +30,7 @@ const fields = {
   response_format: optional(z.enum(['json', 'text', 'srt', 'vtt', 'verbose_json'])).meta({
     description: '`json` unless given.',
   }),
-  temperature: optional(z.number().min(0).max(1)).meta({ description: 'How freely words are drawn.' }),
+  temperature: optional(z.number().min(0).max(1)).meta({ description: 'Sampling temperature.' }),
   async: asJob,
 };
 
@@ -45,7 +45,7 @@ export const transcriptionFieldsSchema = z.strictObject({
     .transform((tag) => (tag === undefined || tag === AUTO ? undefined : findLanguage(tag)?.code))
     .meta({
       description:
-        'What is spoken: an ISO 639-1 or 639-3 code or a tag with a region, as in `en`, `yue` or `en-US`, of the model’s `capabilities.languages`. Found out unless given, and with `auto`.',
+        'The spoken language: an ISO 639-1 or 639-3 code or a tag with a region (`en`, `yue`, `en-US`) of the model’s `capabilities.languages`. Without it, or with `auto`, it is detected.',
     }),
   timestamp_granularities: optional(z.array(z.enum(['segment', 'word'])).max(2)).meta({
     description: 'Whose times `verbose_json` has; `segment` unless given.',
@@ -57,9 +57,9 @@ export const transcriptionFieldsSchema = z.strictObject({
     note: 'With `json` and `text`.',
   }),
   chunking_strategy: optional(z.literal('auto', 'must be auto')).meta({
-    description: 'Only `auto` is taken.',
+    description: 'Only `auto` is accepted.',
     support: 'partial',
-    note: 'Only `auto` is taken.',
+    note: 'Only `auto` is accepted.',
   }),
   include: optional(z.never('is not supported')).meta({ description: 'Not supported.', support: 'no', note: '422.' }),
 });

@@ -16,7 +16,7 @@ const sums = {
   cache_read_input_tokens: tokenCount.meta({ description: 'Prompt tokens that were read from the cache.' }),
   units_consumed: z.number().min(0).nullable().meta({
     description:
-      'Of media, in what their models are billed by (`billing_unit`). Null for text, which is counted in tokens, and where calls were billed by different units.',
+      'Media units, in the model’s `billing_unit`. Null for text, which is counted in tokens, and for calls with different units.',
   }),
   total_spend: usdAmount.meta({
     description: 'The sum of the calls’ charges, to the nano-dollar: of text, that of the records’ `total_spend`.',
@@ -24,10 +24,10 @@ const sums = {
 };
 
 const groupSchema = z.strictObject({
-  model: z.string().optional().meta({ description: 'Catalog id; where `group_by` names it.' }),
-  day: z.iso.date().optional().meta({ description: 'UTC day; where `group_by` names it.' }),
-  hour: instant.optional().meta({ description: 'Start of the hour, UTC; where `group_by` names it.' }),
-  modality: z.enum(MODALITIES).optional().meta({ description: 'Where `group_by` names it.' }),
+  model: z.string().optional().meta({ description: 'Catalog id, if `group_by` has it.' }),
+  day: z.iso.date().optional().meta({ description: 'UTC day, if `group_by` has it.' }),
+  hour: instant.optional().meta({ description: 'Start of the hour in UTC, if `group_by` has it.' }),
+  modality: z.enum(MODALITIES).optional().meta({ description: 'Present if `group_by` has it.' }),
   ...sums,
 });
 

@@ -8,7 +8,7 @@ export const videoSchema = z
     object: z.literal('video'),
     ...jobFields,
     prompt: z.string().nullable(),
-    seconds: z.string().meta({ description: 'What was asked for. What was made, and is charged, stands in `usage`.' }),
+    seconds: z.string().meta({ description: 'The requested length. The output, which is charged, is in `usage`.' }),
     size: z.string(),
     remixed_from_video_id: z.null(),
   })
@@ -20,7 +20,7 @@ export const videoListSchema = z
     object: z.literal('list'),
     data: z.array(videoSchema),
     first_id: z.string().nullable(),
-    last_id: z.string().nullable().meta({ description: 'What `after` is for the next page.' }),
+    last_id: z.string().nullable().meta({ description: 'The value of `after` for the next page.' }),
     has_more: z.boolean(),
   })
   .meta({ title: 'Video list', description: 'The key’s own videos, the newest first unless `order` says otherwise.' });

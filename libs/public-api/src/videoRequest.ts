@@ -5,7 +5,7 @@ import { optional } from './requestFields.ts';
 const NOT_SECONDS = 'must be a whole number of seconds from 1 to 9999';
 
 const imageAddress = z.string().min(1).meta({
-  description: 'A public http(s) address on its usual port, or a base64 data URL.',
+  description: 'A public http(s) URL on the default port, or a base64 data URL.',
 });
 
 /** `POST /v1/videos`, as JSON or as a form, in which `input_reference` may be a file. */
@@ -19,7 +19,7 @@ export const videoRequestSchema = z
         .transform(Number),
     ).meta({
       description:
-        'Length of the clip, as text or number: one of the model’s `capabilities.seconds`, and the first of them unless given.',
+        'Length of the video, as text or number: one of the model’s `capabilities.seconds`, by default the first.',
     }),
     size: mediaSize,
     input_reference: optional(

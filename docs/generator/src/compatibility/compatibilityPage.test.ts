@@ -58,13 +58,13 @@ const findRow = (section: string, part: string, field: string): string[] | undef
 
 // Beyond the schemas, by the audit of the SDK.
 it.each([
-  ['POST /v1/images/generations', 'Request', 'moderation', 'Taken, and not passed to engines.'],
+  ['POST /v1/images/generations', 'Request', 'moderation', 'Accepted and not passed to engines.'],
   ['POST /v1/images/generations', 'Request', 'safety_identifier', '422.'],
   ['POST /v1/images/generations', 'Request', 'svg', '422.'],
   ['POST /v1/images/generations', 'Request', 'quality (max)', '422.'],
-  ['POST /v1/images/generations', 'Answer', 'data[].revised_prompt', 'Not in any answer.'],
+  ['POST /v1/images/generations', 'Answer', 'data[].revised_prompt', 'In no response.'],
   ['POST /v1/audio/transcriptions', 'Request', 'known_speaker_names', '422.'],
-  ['GET /v1/videos/{id}', 'Answer', 'error.misalignment', 'Not in any answer.'],
+  ['GET /v1/videos/{id}', 'Answer', 'error.misalignment', 'In no response.'],
 ])('%s, %s: %s is not supported', (operation, part, field, note) => {
   const [, section = ''] = renderCompatibility().split(`## ${operation}\n`);
   expect(findRow(section, part, field)?.slice(1)).toEqual(['no', note]);

@@ -43,13 +43,13 @@ const formatHead = (version: string): string =>
 
 <!-- Written by npm run docs from the schemas that the services run on. -->
 
-What of the public chat API there is here: each statement once in a table, with all the fields of which it is true. Audited
-against the npm package \`openai\` ${version}, which the system tests use; when it is upgraded, a test fails until what is new
-in it has been judged.
+For API clients: which fields of the public chat API work here. Fields with the same note share a row. The page is audited
+against the npm package \`openai\` ${version}, which the system tests use. After an upgrade of the package, a test fails
+until its new fields are audited.
 
-- **yes**: as the convention has it, or as the note says.
-- **partial**: with the limits that the note states. What is forwarded to the serving engine, the engine takes, ignores or refuses.
-- **no**: refused, ignored or never there, as the note says.
+- **yes**: as in the public API, or as the note says.
+- **partial**: with the limits in the note. A serving engine takes, ignores or refuses a forwarded field.
+- **no**: refused, ignored or never present, as the note says.
 
 The [interface description](openapi.json) has the types.`;
 
@@ -97,9 +97,8 @@ const toFieldText = (field: string): string => (field.includes(' ') && !field.in
 const formatControlKeys = (): string =>
   `## Fields that no client may set
 
-They steer the serving engine rather than the model, cross the border between tenants, or cost more than what is held for
-a call. In the body of a chat, completion or embedding each is 400, with its name as \`param\`: ${[
-    ...ENGINE_CONTROL_KEYS,
-  ]
-    .map((key) => `\`${key}\``)
-    .join(', ')}; and \`chat_template_kwargs\` with anything but \`enable_thinking\`.`;
+They steer the serving engine instead of the model, affect other tenants, or cost more than the hold of a call. In the body
+of a chat, completion or embedding each is 400, with its name as \`param\`. So is \`chat_template_kwargs\` with anything but
+\`enable_thinking\`.
+
+${[...ENGINE_CONTROL_KEYS].map((key) => `- \`${key}\``).join('\n')}`;

@@ -30,8 +30,8 @@ const VERDICTS = {
   refused: { support: 'no', note: '400.' },
   /** Media refuse what their schemas do not have. */
   unknown: { support: 'no', note: '422.' },
-  dropped: { support: 'no', note: 'Taken, and not passed to engines.' },
-  never: { support: 'no', note: 'Not in any answer.' },
+  dropped: { support: 'no', note: 'Accepted and not passed to engines.' },
+  never: { support: 'no', note: 'In no response.' },
   hidden: { support: 'no', note: 'Not exposed.' },
   unpadded: { support: 'no', note: 'Nothing is padded.' },
   needless: { support: 'no', note: 'Ignored: nothing is padded.' },

@@ -44,7 +44,7 @@ const ID: Parameter = {
   schema: { type: 'string' },
 };
 const WAIT =
-  'With `Prefer: wait=N` the answer waits for a change, N seconds at most and 30 at most. While the job is under way, `openai-poll-after-ms` and `Retry-After` say when it may be worth looking again.';
+  'With `Prefer: wait=N` the response waits for a change, at most N seconds and at most 30. Until the job ends, `openai-poll-after-ms` and `Retry-After` have the time of the next poll.';
 
 type Shown = SchemaName | 'bytes' | 'text';
 
@@ -105,7 +105,7 @@ const lookUp = (operationId: string, summary: string, description: string, answe
 const getJob = (operationId: string, of: string): Operation =>
   lookUp(
     operationId,
-    `Shows a job of ${of}.`,
+    `Get a job of ${of}`,
     WAIT,
     toAnswer(
       'The job.',
@@ -117,8 +117,8 @@ const getJob = (operationId: string, of: string): Operation =>
 const deleteJob = (operationId: string, of: string): Operation =>
   lookUp(
     operationId,
-    `Deletes ${of}.`,
-    'One that has not ended is cancelled and costs nothing. A finished one is removed with what it made; its charge stays.',
+    `Delete ${of}`,
+    'A job that has not ended is cancelled and costs nothing. A finished one is removed with its outputs; its charge stays.',
     toAnswer('It is gone.', { [JSON_TYPE]: 'DeletedJob' }, { example: EXAMPLES.deleteVideo.answer }),
   );
 
@@ -134,13 +134,13 @@ const getContent = (
 ): Operation => ({
   operationId,
   tags,
-  summary: `Downloads ${of}.`,
+  summary: `Download ${of}`,
   description:
-    'Whole, or the one range that `Range` asks for; a range that cannot be satisfied is ignored. Wants the key that made the job.',
+    'The whole output, or the one range in `Range`. A range that cannot be satisfied is ignored. Only the key that made the job can download it.',
   parameters: [ID, ...parameters],
   responses: {
     200: toAnswer('All of it.', types, { example, sometimes: ['x-content-type-options'] }),
-    206: toAnswer('The range that was asked for.', types, { example, sometimes: ['x-content-type-options'] }),
+    206: toAnswer('The requested range.', types, { example, sometimes: ['x-content-type-options'] }),
     ...refsTo({ ...LOOK_UP_ERRORS, ...(parameters.length > 0 && { 422: 'MediaInvalid' as const }) }),
   },
 });
@@ -159,13 +159,13 @@ export const MEDIA_PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createImages',
       tags,
-      summary: 'Makes images.',
+      summary: 'Create images',
       description:
-        'At once, or with `async` as a job. What they could cost at most is held before; what was made is charged. A client that leaves is charged all the same.',
+        'In the response, or with `async` as a job. The maximum cost is held first; the images that were made are charged, even if the client disconnects.',
       requestBody: jsonBody('ImageRequest', EXAMPLES.createImages.request),
       responses: {
         200: toAnswer(
-          'The images, whole or as addresses; with `stream` as server-sent events.',
+          'The images as base64 or URLs; with `stream` as server-sent events.',
           { [JSON_TYPE]: 'Images', [EVENTS_TYPE]: 'ImageEvent' },
           {
             example: EXAMPLES.createImages.answer,
@@ -186,7 +186,7 @@ export const MEDIA_PATHS: Record<string, Methods> = {
       of: 'an image of a job',
       types: IMAGE_TYPES,
       parameters: [
-        query('index', 'Which image, from 0; the first unless given.', { type: 'integer', minimum: 0, maximum: 9 }),
+        query('index', 'Index of the image, from 0 (default).', { type: 'integer', minimum: 0, maximum: 9 }),
       ],
     }),
   },
@@ -194,8 +194,8 @@ export const MEDIA_PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createVideo',
       tags,
-      summary: 'Makes a video, as a job.',
-      description: 'A form or JSON. Charged by the seconds that were made, and never for more than was asked.',
+      summary: 'Create a video job',
+      description: 'A form or JSON. The seconds that were made are charged, and never more than the request has.',
       requestBody: {
         required: true,
         content: {
@@ -215,12 +215,12 @@ export const MEDIA_PATHS: Record<string, Methods> = {
     get: {
       operationId: 'listVideos',
       tags,
-      summary: 'Lists the calling key’s videos.',
-      description: 'Those that are kept, page by page.',
+      summary: 'List videos of the calling key',
+      description: 'The stored videos, in pages.',
       parameters: [
         query('after', 'The `last_id` of the page before.', { type: 'string' }),
-        query('limit', 'How many, 20 unless given.', { type: 'integer', minimum: 1, maximum: 100 }),
-        query('order', 'By creation; the newest first unless given.', { type: 'string', enum: ['asc', 'desc'] }),
+        query('limit', 'Videos in the page, 20 by default.', { type: 'integer', minimum: 1, maximum: 100 }),
+        query('order', 'Order by creation; newest first by default.', { type: 'string', enum: ['asc', 'desc'] }),
       ],
       responses: {
         200: toAnswer('A page.', { [JSON_TYPE]: 'VideoList' }, { example: EXAMPLES.listVideos.answer }),
@@ -239,7 +239,7 @@ export const MEDIA_PATHS: Record<string, Methods> = {
   '/v1/videos/{id}': {
     get: lookUp(
       'getVideo',
-      'Shows a video, or the job that makes it.',
+      'Get a video or its job',
       WAIT,
       toAnswer(
         'The video.',
@@ -251,18 +251,18 @@ export const MEDIA_PATHS: Record<string, Methods> = {
   },
   '/v1/videos/{id}/content': {
     get: getContent('getVideoContent', {
-      of: 'a clip',
+      of: 'a video',
       types: { 'video/mp4': 'bytes' },
-      parameters: [query('variant', 'Only the clip itself.', { type: 'string', enum: ['video'] })],
+      parameters: [query('variant', 'Only the video itself.', { type: 'string', enum: ['video'] })],
     }),
   },
   '/v1/audio/speech': {
     post: {
       operationId: 'createSpeech',
       tags,
-      summary: 'Speaks a text.',
+      summary: 'Create speech',
       description:
-        'As it is spoken, or with `async` as a job. Charged by the characters of `input` once the first byte of audio goes out.',
+        'Streamed while it is made, or with `async` as a job. The characters of `input` are charged once the first byte of audio goes out.',
       requestBody: jsonBody('SpeechRequest', EXAMPLES.createSpeech.request),
       responses: {
         200: toAnswer(
@@ -279,8 +279,8 @@ export const MEDIA_PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createTranscription',
       tags,
-      summary: 'Writes down what is said in a recording.',
-      description: 'At once, or with `async` as a job. Charged by the seconds that were decoded, rounded up.',
+      summary: 'Create a transcription',
+      description: 'In the response, or with `async` as a job. The decoded seconds are charged, rounded up.',
       requestBody: formBody('TranscriptionRequest'),
       responses: { 200: TRANSCRIPT, 202: ACCEPTED, ...refsTo(UPLOAD_ERRORS) },
     },
@@ -289,8 +289,8 @@ export const MEDIA_PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createTranslation',
       tags,
-      summary: 'Writes down in English what is said in a recording.',
-      description: 'At once, or with `async` as a job. Charged by the seconds that were decoded, rounded up.',
+      summary: 'Create an English translation',
+      description: 'In the response, or with `async` as a job. The decoded seconds are charged, rounded up.',
       requestBody: formBody('TranslationRequest'),
       responses: { 200: TRANSCRIPT, 202: ACCEPTED, ...refsTo(UPLOAD_ERRORS) },
     },
@@ -301,7 +301,7 @@ export const MEDIA_PATHS: Record<string, Methods> = {
   },
   '/v1/audio/jobs/{id}/content': {
     get: getContent('getAudioContent', {
-      of: 'the speech of a job, or its transcript in the format that was asked for',
+      of: 'the speech or transcript of a job',
       types: { ...SPEECH_TYPES, ...TRANSCRIPT_TYPES, [JSON_TYPE]: 'AnyTranscription' },
       example: EXAMPLES.createTranscription.answer,
     }),

@@ -29,10 +29,10 @@ export interface OpenApiDocument {
 }
 
 const DESCRIPTION = [
-  'Inference for text, code, reasoning, vision, embedding, image, audio and video models, after a widely used public chat API: a client written for it works when the base address and the model change.',
-  'Branch on the HTTP status: statuses are stable, the bodies of errors are for people and may change. There are no idempotency keys.',
-  'In `/v1/svc/…` the segment `svc` is the service’s own name, which an installation may change. Calls are meant to come from servers: no CORS header is ever sent.',
-  '`x-support` says of a field how far it is supported where that is not `yes`, and `x-support-note` how.',
+  'Inference for text, code, reasoning, vision, embedding, image, audio and video models, compatible with a widely used public chat API. To use a client for that API, change the base address and the model.',
+  'Branch on the HTTP status. Statuses are stable; the bodies of errors are for people and may change. There are no idempotency keys.',
+  'In `/v1/svc/…` the segment `svc` is the service’s own name, which an installation may change. Call the API from servers, because responses have no CORS headers.',
+  '`x-support` is present on a field that is not fully supported, and `x-support-note` has the details.',
 ].join('\n\n');
 
 /** The interface description, version 1.0.0, from the schemas that the services run on. */
@@ -43,7 +43,7 @@ export function toOpenApiDocument(): OpenApiDocument {
     servers: [
       {
         url: '{base_url}',
-        description: 'The host of the key’s region. The other region’s host does not know the key.',
+        description: 'The host of the key’s region. The other region’s host refuses the key.',
         variables: {
           base_url: { default: 'http://127.0.0.1:8080', description: 'Address of the region, without `/v1`.' },
         },
@@ -51,13 +51,16 @@ export function toOpenApiDocument(): OpenApiDocument {
     ],
     security: [{ apiKey: [] }],
     tags: [
-      { name: 'Inference', description: 'Chat, text completion, embeddings. Each call is held for, run and charged.' },
+      {
+        name: 'Inference',
+        description: 'Chat, text completion, embeddings. The maximum cost of each call is held before it runs.',
+      },
       {
         name: 'Media',
         description:
-          'Images, videos, speech and speech-to-text, at once or as jobs that are kept for 24 hours. What is charged is measured, once.',
+          'Images, videos, speech and speech-to-text, in the response or as jobs that are stored for 24 hours. The measured output is charged, once.',
       },
-      { name: 'Models', description: 'What the region serves.' },
+      { name: 'Models', description: 'The models of the region.' },
       { name: 'Account', description: 'The calling key: limits, credit, usage and cost.' },
     ],
     paths: PATHS,

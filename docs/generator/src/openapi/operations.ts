@@ -70,7 +70,7 @@ function toGeneratedAnswer(
   ...sometimes: HeaderName[]
 ): ResponseObject {
   const description =
-    'The JSON of each `data:` line. The last one of a whole stream is `[DONE]`; a stream that fails ends in an error instead and has none. Comment lines may come between.';
+    'The JSON of each `data:` line. The last one of a complete stream is `[DONE]`. A failed stream ends in an error and has no `[DONE]`. Comment lines may come between.';
   return toAnswer(whole, { description, anyOf: [refTo(chunk), refTo('ErrorEnvelope')] }, { answer, events }, sometimes);
 }
 
@@ -91,7 +91,7 @@ const toAnswer = (
   { answer, events }: { answer: unknown; events: string },
   sometimes: HeaderName[],
 ): ResponseObject => ({
-  description: 'The answer: whole, or with `stream` as server-sent events.',
+  description: 'The response, or with `stream` its server-sent events.',
   headers: toHeaders({ always: CALL_HEADERS, sometimes: ['x-accel-buffering', ...sometimes] }),
   content: {
     'application/json': { schema: refTo(whole), example: answer },
@@ -116,9 +116,9 @@ export const PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createChatCompletion',
       tags: ['Inference'],
-      summary: 'Goes on with a conversation.',
+      summary: 'Create a chat completion',
       description:
-        'Streamed or whole, with tools, JSON output and images on models that take them. What it could cost at most is held before it runs, and becomes the true charge when it ends.',
+        'With or without streaming. Tools, JSON output and images work on models that take them. The maximum cost is held before the call runs, and becomes the true charge when it ends.',
       requestBody: jsonBody('ChatRequest', EXAMPLES.createChatCompletion.request),
       responses: {
         200: toGeneratedAnswer(
@@ -134,9 +134,9 @@ export const PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createResponse',
       tags: ['Inference'],
-      summary: 'Goes on with a conversation, by the Responses API.',
+      summary: 'Create a response (Responses API)',
       description:
-        'Another way to say a chat, for agents that speak it: the same gates, the same price, the same record. Nothing is kept, so each request has the whole conversation.',
+        'A chat in the Responses API, for agents that use it: the same checks, the same price, the same record. Nothing is stored, so each request has the whole conversation.',
       requestBody: jsonBody('ResponsesRequest', EXAMPLES.createResponse.request),
       responses: {
         200: toNamedAnswer(
@@ -155,9 +155,9 @@ export const PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createMessage',
       tags: ['Inference'],
-      summary: 'Goes on with a conversation, by the Messages API.',
+      summary: 'Create a message (Messages API)',
       description:
-        'Another way to say a chat, for agents that speak it: the same gates, the same price, the same record. The key may stand in `x-api-key` instead of `Authorization`.',
+        'A chat in the Messages API, for agents that use it: the same checks, the same price, the same record. The key may be in `x-api-key` instead of `Authorization`.',
       security: KEY_IN_EITHER,
       requestBody: jsonBody('MessagesRequest', EXAMPLES.createMessage.request),
       responses: {
@@ -174,8 +174,8 @@ export const PATHS: Record<string, Methods> = {
     post: {
       operationId: 'countMessageTokens',
       tags: ['Inference'],
-      summary: 'Counts the tokens of a prompt.',
-      description: 'Nothing runs and nothing is charged. Images that are named by an address are left out.',
+      summary: 'Count the tokens of a prompt',
+      description: 'Nothing runs and nothing is charged. Images given by URL are not counted.',
       security: KEY_IN_EITHER,
       requestBody: jsonBody('CountTokensRequest', EXAMPLES.countMessageTokens.request),
       responses: {
@@ -191,8 +191,8 @@ export const PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createCompletion',
       tags: ['Inference'],
-      summary: 'Goes on with a text.',
-      description: 'Legacy: chat is preferred. Without `max_tokens` an answer has 16 tokens at most.',
+      summary: 'Create a text completion',
+      description: 'For old clients; prefer chat. Without `max_tokens` a response has 16 tokens at most.',
       requestBody: jsonBody('CompletionRequest', EXAMPLES.createCompletion.request),
       responses: {
         200: toGeneratedAnswer({ whole: 'TextCompletion', chunk: 'TextChunk' }, EXAMPLES.createCompletion),
@@ -204,7 +204,7 @@ export const PATHS: Record<string, Methods> = {
     post: {
       operationId: 'createEmbedding',
       tags: ['Inference'],
-      summary: 'Turns texts into vectors.',
+      summary: 'Create embeddings',
       description: 'One text, or up to 2048.',
       requestBody: jsonBody('EmbeddingRequest', EXAMPLES.createEmbedding.request),
       responses: {
@@ -221,8 +221,8 @@ export const PATHS: Record<string, Methods> = {
     get: {
       operationId: 'listModels',
       tags: ['Models'],
-      summary: 'Lists the models of this region.',
-      description: 'The authoritative list for the host that is called. It changes rarely: keep a copy.',
+      summary: 'List models',
+      description: 'The models of the region of this host. The list changes rarely, so keep a copy.',
       responses: {
         200: jsonAnswer('Every live model.', 'ModelList', EXAMPLES.listModels.answer),
         ...refsTo(MODELS_ERRORS),
@@ -233,14 +233,14 @@ export const PATHS: Record<string, Methods> = {
     get: {
       operationId: 'getModel',
       tags: ['Models'],
-      summary: 'Shows one model of this region.',
+      summary: 'Get a model',
       description: 'An entry of the list.',
       parameters: [
         {
           name: 'id',
           in: 'path',
           required: true,
-          description: 'Any name that requests may use. Slashes in it stand as they are, not encoded.',
+          description: 'Any name that requests may use. Slashes in it are not encoded.',
           schema: { type: 'string' },
         },
       ],
@@ -254,8 +254,8 @@ export const PATHS: Record<string, Methods> = {
     get: {
       operationId: 'getKey',
       tags: ['Account'],
-      summary: 'Shows the calling key.',
-      description: 'Its limits and what is left of its budget; also when it is out of credit.',
+      summary: 'Get the calling key',
+      description: 'Its limits and the rest of its budget. It works without credit too.',
       responses: {
         200: jsonAnswer('The key.', 'KeyInformation', EXAMPLES.getKey.answer),
         ...refsTo(KEY_ERRORS),
@@ -266,8 +266,8 @@ export const PATHS: Record<string, Methods> = {
     get: {
       operationId: 'getCredit',
       tags: ['Account'],
-      summary: 'Shows what the calling key can still spend.',
-      description: 'The balance of its workspace, or the budget of a key that has one; also when nothing is left.',
+      summary: 'Get the remaining credit',
+      description: 'The balance of the workspace, or the budget of a key that has one. It works without credit too.',
       responses: {
         200: jsonAnswer('The credit.', 'CreditInformation', EXAMPLES.getCredit.answer),
         ...refsTo(KEY_ERRORS),
@@ -278,20 +278,23 @@ export const PATHS: Record<string, Methods> = {
     get: {
       operationId: 'getUsage',
       tags: ['Account'],
-      summary: 'Sums up what the calling key used.',
+      summary: 'Get usage of the calling key',
       description:
-        'In a span of whole hours, 366 days at most, in all and by group. A call belongs to the hour in which it was admitted. The records of single calls add up to `totals`.',
+        'For a range of whole hours, 366 days at most, in total and by group. A call counts in the hour in which it was admitted. The records of single calls add up to `totals`.',
       parameters: [
         instantParameter(
           'start',
-          'First hour that counts: a date, or an RFC 3339 instant on a whole hour in UTC. The start of this month unless given.',
+          'First hour that counts: a date, or an RFC 3339 instant on a whole hour in UTC. The default is the start of this month.',
         ),
-        instantParameter('end', 'First hour that no longer counts, written alike. The end of this month unless given.'),
+        instantParameter(
+          'end',
+          'First hour that no longer counts, in the same form. The default is the end of this month.',
+        ),
         {
           name: 'group_by',
           in: 'query',
           required: false,
-          description: 'What rows of `data` are made by, with commas between; one row for all unless given.',
+          description: 'Groups for the rows of `data`, separated by commas. Without it there is one row for all calls.',
           schema: {
             type: 'array',
             items: { type: 'string', enum: ['model', 'day', 'hour', 'modality'] },
@@ -310,14 +313,15 @@ export const PATHS: Record<string, Methods> = {
     get: {
       operationId: 'getUsageRequest',
       tags: ['Account'],
-      summary: 'Shows what one call used and cost.',
-      description: 'Shown only to the key that made the call, within two seconds of its end.',
+      summary: 'Get usage of one call',
+      description:
+        'Only the key that made the call can read the record. It appears within two seconds of the end of the call.',
       parameters: [
         {
           name: 'request_id',
           in: 'path',
           required: true,
-          description: 'The `x-router-call-id` of the call’s answer.',
+          description: 'The `x-router-call-id` of the response.',
           schema: { type: 'string' },
         },
       ],

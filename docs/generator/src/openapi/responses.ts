@@ -122,13 +122,14 @@ const limit = (description: string, ...also: HeaderName[]): HeaderSet => ({
 /** Error answers that several operations share, by the name they have among the document's components. */
 export const SHARED_RESPONSES = {
   AuthUnreachable: toErrorResponse({
-    description: 'Something inside could not be asked, or answered unusably. Always safe to retry, with backoff.',
+    description:
+      'An internal service could not be reached, or gave no valid answer. It is always safe to retry, with backoff.',
     bodies: ['BareError'],
     examples: { unreachable: models({ kind: 'router_unreachable' }) },
   }),
   InferenceBalance: toErrorResponse({
     description:
-      'The worst case of the request fits no balance, or the account cannot pay now. Nothing ran. Told apart by `message`; after a top-up the same key works again.',
+      'The maximum cost of the request fits no balance, or the account cannot pay now. Nothing ran. `message` has which. After a top-up the same key works again.',
     bodies: ['InsufficientBalance', 'AccountRefused'],
     examples: {
       insufficient_balance: inference({
@@ -164,7 +165,7 @@ export const SHARED_RESPONSES = {
   }),
   InferenceInvalid: toErrorResponse({
     description:
-      'The request is malformed, or holds a value that cannot be served: `param` names it where it is known. The same request fails again.',
+      'The request is malformed, or has a value that cannot be served; `param` names the field if it is known. The same request fails again.',
     examples: {
       field: inference({
         kind: 'invalid_request',
@@ -194,7 +195,7 @@ export const SHARED_RESPONSES = {
   }),
   InferenceUnavailable: toErrorResponse({
     description:
-      'Something needed is not there now: retry with backoff. With `code` `model_deactivated` the model is switched off: use another.',
+      'The service lacks capacity or a dependency: retry with backoff. With `code` `model_deactivated` the model is switched off: use another.',
     examples: {
       busy: inference({ kind: 'engine_busy' }),
       disabled: inference({ kind: 'model_disabled', model: 'qwen3-32b' }),
@@ -218,7 +219,7 @@ export const SHARED_RESPONSES = {
   }),
   JobNotFound: toErrorResponse({
     description:
-      'No such job of this key: an unknown id, one of another key, or one whose 24 hours are over. Of contents also: there is nothing yet, or nothing at this index.',
+      'This key has no such job: the id is unknown, of another key, or its 24 hours are over. For contents also: the job has no output yet, or none at this index.',
     bodies: ['FlatError'],
     examples: { unknown: media({ kind: 'job_not_found' }), unfinished: media({ kind: 'content_not_there' }) },
     always: ['x-should-retry'],
@@ -249,7 +250,7 @@ export const SHARED_RESPONSES = {
   }),
   MediaBalance: toErrorResponse({
     description:
-      'What the request could cost at most fits no balance, or the account cannot pay now. Nothing ran. Told apart by `message`; after a top-up the same key works again.',
+      'The maximum cost of the request fits no balance, or the account cannot pay now. Nothing ran. `message` has which. After a top-up the same key works again.',
     bodies: ['MediaBalance', 'FlatError'],
     examples: {
       insufficient_balance: media({
@@ -287,7 +288,8 @@ export const SHARED_RESPONSES = {
     always: ['x-should-retry'],
   }),
   MediaInvalid: toErrorResponse({
-    description: 'A field failed: `param` names it, and `message` says what it may be. The same request fails again.',
+    description:
+      'A field is wrong: `param` names it, and `message` has the allowed values. The same request fails again.',
     bodies: ['FlatError'],
     examples: {
       field: media({
@@ -299,7 +301,7 @@ export const SHARED_RESPONSES = {
     sometimes: KEY_LIMIT_HEADERS,
   }),
   MediaLookUpUnavailable: toErrorResponse({
-    description: 'Jobs, or the key, cannot be looked up right now. Retry with backoff.',
+    description: 'Jobs, or the key, cannot be read now. Retry with backoff.',
     bodies: ['FlatError'],
     examples: { jobs: media({ kind: 'jobs_unavailable' }), keys: media({ kind: 'auth_unavailable' }) },
     sometimes: ['retry-after'],
