@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { verifyPage } from '@turnpike/feed/feedPage';
 import { readPage, tell } from '../src/feed/feed.ts';
+import { createWorkspace } from '../src/organizations/workspaces.ts';
 import { startAccount, type TestAccount } from './startAccount.ts';
 
 const KEY = generateSigningKey('global/control-plane');
@@ -37,6 +38,18 @@ it('tells a region of its workspaces and their credit to begin with, once a user
     expect.objectContaining({ kind: 'workspace', workspace_id: ids[1], status: 'not_provisioned' }),
   ]);
   expect((await read('eu')).entries).toEqual([expect.objectContaining({ workspace_id: ids[2], seq: 1 })]);
+});
+
+it('tells a region of no credit to begin with where it is nothing', async () => {
+  const { userId } = await account.signIn('poor@example.com');
+  const organizationId = `org_${randomUUID()}`;
+  await account.db.organization.create({ data: { organizationId, name: 'Acme' } });
+  const { last } = await read('us');
+  const origin = { address: '', browser: '', requestId: '' };
+  const wanted = { organizationId, userId, region: 'us' as const, name: 'Acme' };
+  const made = await createWorkspace({ db: account.db, welcomeCredit: { nanoUsd: 0n } }, wanted, origin);
+  expect(made.status).toBe('active');
+  expect((await read('us', last)).entries).toEqual([expect.objectContaining({ kind: 'workspace', status: 'active' })]);
 });
 
 it('skips no entry for a reader, whoever writes at once and whatever is rolled back', async () => {

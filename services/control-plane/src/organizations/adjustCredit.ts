@@ -45,7 +45,7 @@ export async function adjustCredit(
     ]);
     await tell(tx, region as Region, {
       ...{ kind: 'credit', credit_id: creditId, workspace_id: workspaceId, nano_usd: String(amountNanoUsd) },
-      note: note.slice(0, 200),
+      note: note.slice(0, 200).toWellFormed(),
     });
     await writeAudit(tx, origin, {
       ...{ organizationId, actor: by, action: 'credit.adjusted', target: workspaceId },

@@ -140,10 +140,10 @@ async function giveWelcome(
   { workspaceId, region }: Pick<WorkspaceRow, 'workspaceId' | 'region'>,
   nanoUsd: bigint,
 ): Promise<void> {
+  if (nanoUsd === 0n) return;
   const creditId = `welcome_${workspaceId}`;
   const [debit, credit] = ['promo_given', walletOf(workspaceId)];
-  if (nanoUsd > 0n)
-    await post(tx, creditId, [{ id: creditId, unit: 'nano_usd', debit, credit, amount: nanoUsd, code: 'welcome' }]);
+  await post(tx, creditId, [{ id: creditId, unit: 'nano_usd', debit, credit, amount: nanoUsd, code: 'welcome' }]);
   await tell(tx, region as Region, {
     kind: 'credit',
     credit_id: creditId,

@@ -83,6 +83,11 @@ it('refuses a known credit with another amount, and all of its page', async () =
   expect(await readCursor()).toEqual({ epoch: null, seq: 0 });
 });
 
+it('passes over a credit of nothing, and adds those behind it', async () => {
+  await follow([aCredit(1, 0), aCredit(2)]);
+  expect(await readCredited()).toBe(2n);
+});
+
 it('comes to one sum by whatever way: replayed, shuffled, cut, and either side restored', async () => {
   const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
   const way = fc.record({

@@ -35,8 +35,9 @@ export function followCredits({ announceCredit, ...follower }: CreditFollower): 
   });
 }
 
-/** Adds a credit whose id is unknown. Throws `FeedRefused` for a known id with another workspace or amount. */
+/** Adds a credit whose id is unknown, unless it is of nothing. Throws `FeedRefused` for a known id with another workspace or amount. */
 export async function applyCredit(tx: Queryable, credit: NewCredit): Promise<void> {
+  if (credit.amountNanoUsd === 0n) return;
   if ((await tx.execute(statements.addCredit(credit))) === 1) return;
   const { creditId, workspaceId, amountNanoUsd } = credit;
   const [known] = await tx.query(sql`
