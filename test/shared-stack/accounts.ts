@@ -148,5 +148,9 @@ it('tells the four 402s apart on keys of the account layer, and each ends within
     await run('credit', 'add', workspaceId, '1001', '--id', `given-${workspaceId}-${time}`);
     await untilInForce('credit that is added', /^200/);
   }
+  const { transfers } = await run('wallet', 'show', funded.workspaceId);
+  expect(transfers.map(({ source }: { source: string }) => source)).toEqual(
+    expect.arrayContaining(['taken', 'given'].map((what) => `${what}-${funded.workspaceId}-0`)),
+  );
   expect(tooLate()).toEqual([]);
 });
