@@ -326,6 +326,21 @@ it.each([
   expect((await find(payer, id)).tax_cents).toBe(475);
 });
 
+it('charges VAT where a change ended before it had stored the VAT id that the processor got', async () => {
+  const payer = await aPayer('eu');
+  await enter(payer);
+  await payments.order('POST', 'faults/api', [
+    { fault: 'reset_after', match: { of: 'POST /v1/customers/{id}/tax_ids' }, times: 3 },
+  ] as never);
+  expect((await enter(payer, { vat_id: 'DE123456789' })).body.error).toBe('payments_away');
+  expect(await listTaxIds(payer)).toEqual(['DE123456789']);
+  const { id, url } = await start(payer);
+  expect(await listTaxIds(payer)).toEqual([]);
+  await payments.pay(url, { country: null });
+  await untilState(payer, id, 'invoiced');
+  expect((await find(payer, id)).tax_cents).toBe(475);
+});
+
 it('makes no page while a VAT id is checked, and ends those that are open', async () => {
   await payments.order('POST', 'config', { taxIdDelayMs: 3_600_000 });
   const payer = await aPayer('eu');

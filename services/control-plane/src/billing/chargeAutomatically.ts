@@ -5,6 +5,7 @@ import { isOnHold } from '../organizations/workspaces.ts';
 import type { Currency } from './currencies.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { type Found, PaymentDiffers, readInvoicePayment } from './readPayment.ts';
+import { removeLostTaxIds } from './taxIds.ts';
 import type { TopUpState } from './topUpStates.ts';
 
 /** An automatic top-up that is not over. */
@@ -69,6 +70,7 @@ async function askForInvoice({ db, payments: { stripe } }: Dependencies, topUp: 
   const [account] = await db.query(sql<{ customer: string | null }>`
     SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
   if (!account?.customer || cardId === null) throw new Error(`top-up ${topUpId} has no card to charge`);
+  await removeLostTaxIds({ db, stripe }, { organizationId, customer: account.customer });
   const draft = await stripe.invoices.create(
     {
       ...{ customer: account.customer, currency, default_payment_method: cardId, auto_advance: false },

@@ -45,5 +45,25 @@ export async function removeTaxId(stripe: Stripe, customer: string, taxId: strin
   });
 }
 
+/**
+ * Takes those VAT ids off a customer that a change left at the processor before it failed, because each makes a sale reverse charge. Throws
+ * `details_are_changing` beside a change.
+ */
+export async function removeLostTaxIds(
+  { db, stripe }: { db: Db; stripe: Stripe },
+  { organizationId, customer }: { organizationId: string; customer: string },
+): Promise<void> {
+  const findLost = async () => {
+    const { data } = await stripe.customers.listTaxIds(customer, { limit: 100 });
+    const [known] = await db.query(sql<{ id: string | null }>`
+      SELECT psp_tax_id AS id FROM billing_account WHERE organization_id = ${organizationId}`);
+    return data.filter(({ id, type }) => type === 'eu_vat' && id !== known?.id);
+  };
+  if ((await findLost()).length === 0) return;
+  await changeAlone(db, organizationId, async () => {
+    for (const { id } of await findLost()) await removeTaxId(stripe, customer, id);
+  });
+}
+
 export const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Stripe.errors.StripeError && error.code === code;

@@ -12,6 +12,7 @@ import { AMOUNTS, CURRENCY_OF, type Currency, toNanoUsd, toUnits } from './curre
 import { findCustomer, getCustomer } from './customers.ts';
 import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
+import { removeLostTaxIds } from './taxIds.ts';
 import type { TopUpState } from './topUpStates.ts';
 
 export interface BillingDependencies {
@@ -245,6 +246,7 @@ async function openCheckout(
 ): Promise<Stripe.Checkout.Session> {
   const { stripe, taxCode } = payments;
   const customer = await getCustomer({ db, stripe }, organizationId);
+  await removeLostTaxIds({ db, stripe }, { organizationId, customer });
   const [{ hasAddress } = { hasAddress: false }] = await db.query(sql<{ hasAddress: boolean }>`
     SELECT country IS NOT NULL AS "hasAddress" FROM billing_account WHERE organization_id = ${organizationId}`);
   const metadata = { top_up_id: topUpId };
