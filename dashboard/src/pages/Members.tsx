@@ -79,7 +79,7 @@ export function Members() {
           </WideTable>
         )}
       </Loaded>
-      {mayWrite && <Invitations organizationId={organizationId} onInvite={() => setInviting(true)} />}
+      {mayWrite && <Invitations organizationId={organizationId} own={own} onInvite={() => setInviting(true)} />}
       {isInviting && own && <Invite organizationId={organizationId} own={own} onClose={() => setInviting(false)} />}
       {changed && own && (
         <ChangeRole organizationId={organizationId} member={changed} own={own} onClose={() => setChanged(undefined)} />
@@ -96,7 +96,7 @@ export function Members() {
   );
 }
 
-function Invitations({ organizationId, onInvite }: { organizationId: string; onInvite: () => void }) {
+function Invitations({ organizationId, own, onInvite }: { organizationId: string; own: Role; onInvite: () => void }) {
   const query = useQuery(invitationsQuery(organizationId));
   const nameOf = useMemberNames(organizationId);
   const [withdrawn, setWithdrawn] = useState<Invitation>();
@@ -135,7 +135,7 @@ function Invitations({ organizationId, onInvite }: { organizationId: string; onI
                   </td>
                   <td>{STATUS_NAMES[invitation.status]}</td>
                   <td>
-                    {invitation.status === 'open' && (
+                    {invitation.status === 'open' && isWithin(invitation.role, own) && (
                       <RowButton
                         label={`Withdraw the invitation of ${invitation.address}`}
                         onClick={() => setWithdrawn(invitation)}
