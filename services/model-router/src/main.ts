@@ -10,11 +10,11 @@ import { configSchema, toKubernetesApi } from './config.ts';
 import { openMoney } from './money/openMoney.ts';
 import { openFleet } from './placement/openFleet.ts';
 
-/** A revoked key of which the router was not told is let in for at most so long while auth answers. */
+/** Longest use of a revoked key, while auth answers, if the router missed the revocation. */
 const KEY_CACHE_TTL_MS = 30_000;
-/** With the renewal at half of the time above, a key in use goes on for 30 s after auth has gone. */
+/** With the renewal at half of the time above, a key in use works for 30 s after auth is down. */
 const KEY_GRACE_MS = KEY_CACHE_TTL_MS / 2;
-/** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
+/** Connections to auth, several times its concurrent work, so that requests do not wait for connections. */
 const QUESTIONS_AT_ONCE = 32;
 
 /** Longest time of a stream that its client has left, and a second for its record. */
@@ -44,7 +44,7 @@ startService({
       timeoutMs: config.AUTH_TIMEOUT_MS,
       questionsAtOnce: QUESTIONS_AT_ONCE,
     });
-    // Connections have closed by then: what is left are calls whose clients are gone.
+    // Connections are closed by now, so only calls of departed clients are left.
     shutdown.defer('calls without a client', () => money.openCalls.allEnded(), { timeoutMs: LEFT_CALLS_MS });
     return {
       log,

@@ -3,10 +3,10 @@ import type { Dialect, EngineCallFields } from '../engines/terms/dialect.ts';
 import { parseEngineJson } from '../engines/terms/engineJson.ts';
 import { isObject, statusOf } from './fields/answerFields.ts';
 
-/** A refusal is a short text; what is longer is not read. */
+/** Most bytes of a refusal that are read, because refusals are short. */
 const MAX_BYTES = 65_536;
 
-/** An engine's answer that is no stream: a status of its own, or one JSON body where a stream was asked for. */
+/** An engine's answer instead of a stream: an error status, or one JSON body. */
 export class EngineRefusal {
   readonly #status: number;
   readonly #chunks: Buffer[] = [];
@@ -16,14 +16,14 @@ export class EngineRefusal {
     this.#status = status;
   }
 
-  /** Keeps a part of the body. False when that is enough: no more need be read. */
+  /** Keeps a part of the body. Returns false once no more has to be read. */
   push(chunk: Buffer): boolean {
     this.#chunks.push(Buffer.from(chunk));
     this.#bytes += chunk.length;
     return this.#bytes <= MAX_BYTES;
   }
 
-  /** Returns the meaning for the client. A response with status 200 is a refusal only if its body is an error that says so. */
+  /** Returns the meaning for the client. A response with status 200 is a refusal only if its body is an error. */
   toFault(dialect: Pick<Dialect, 'toFault'>, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault {
     const bytes = Buffer.concat(this.#chunks);
     const status = this.#status === 200 ? statusIn(parseEngineJson(bytes)) : this.#status;
@@ -31,5 +31,5 @@ export class EngineRefusal {
   }
 }
 
-/** The status an engine put into a body that came with 200. */
+/** Returns the status in a body that came with HTTP 200. */
 const statusIn = (body: unknown): number => (isObject(body) && isObject(body.error) ? statusOf(body.error) : 500);

@@ -230,7 +230,7 @@ const toChargedMessage = ({ charged }: CutFault): string =>
     ? `The prompt and the ${charged.completionTokens} output tokens so far are charged: ${toUsdText(charged.chargeNanoUsd)} USD.`
     : 'Nothing was charged.';
 
-/** Makes the wire form of whatever a handler or its guard threw; undefined for what is not a fault of this family. */
+/** Converts an error of a handler or its guard to the wire format. Returns undefined for faults of other families. */
 export const createToWireError =
   (options: AuthErrorOptions) =>
   (error: unknown): WireError | undefined =>

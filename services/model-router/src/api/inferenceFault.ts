@@ -55,17 +55,19 @@ export type EngineFault =
   | { kind: 'overloaded'; retryAfterSeconds: number }
   /** An engine took the call and failed it: a client must not repeat it blindly. */
   | { kind: 'engine_failed' }
-  /** The prompt does not fit the window: the engine's sentence says by how much. */
+  /** The prompt does not fit the window. The engine's message has the numbers. */
   | { kind: 'context_too_long'; message: string; window?: WindowUse }
   /** The engine refused the request as the client's mistake. */
   | { kind: 'engine_refused'; message: string; param: string | null }
   | { kind: 'forced_tool_not_called' }
-  /** Whole answers under way take the memory there is for them, or for this key's. */
+  /** Non-streaming answers in progress use up the memory for all, or this key's part. */
   | { kind: 'no_room_for_answer' }
   /** The bytes of an image passed our check and could not be decoded by the engine. */
   | ImageFault;
 
-/** An image that cannot be fetched or decoded. It says no more: from outside, all reasons are the same. */
+/**
+ * An image that cannot be fetched or decoded. The fault has no reason, so that all reasons look the same to the client.
+ */
 export interface ImageFault {
   kind: 'image_unusable';
   /** The field of the images; `messages` unless the API has another. */

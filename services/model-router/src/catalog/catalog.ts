@@ -9,7 +9,7 @@ export interface PricedModel extends CatalogModel {
   prices: TextPrices;
 }
 
-/** One version of the region's catalog, ready for look-ups. */
+/** One version of the region's catalog, indexed by name. */
 export interface Catalog {
   version: number;
   find: FindModel<PricedModel>;
@@ -77,6 +77,6 @@ export function nameModelsThat(served: () => readonly PricedModel[], can: (model
   return names.length === 0 ? '' : `; models that do: ${names.join(', ')}`;
 }
 
-/** Refuses an operation, and says at which paths the model is called. */
+/** Throws a refusal of an operation that names the model's paths. */
 export const toWrongOperation = (model: PricedModel, operation: string): string =>
   `${model.id} does not serve ${operation}; call it at ${pathsOfModel(model).join(' or ')}`;

@@ -9,8 +9,8 @@ interface FleetDependencies {
 }
 
 /**
- * Lists what an operator has to look at: a refused engines file, targets that cannot be listed, models without engines. An engine is
- * named from its first missed check until it is left out.
+ * Lists problems for the operator: a refused engines file, targets that cannot be listed, models without engines. An
+ * engine is listed from its first missed check until it is left out.
  */
 export function listFleetWarnings({ engines, catalog }: FleetDependencies): Warning[] {
   const file = engines.fileFault();

@@ -24,8 +24,8 @@ export interface SharedStore {
 }
 
 /**
- * Follows what operators asked for. While Redis does not answer, what was known last stays in force. Where Redis has lost the list, each
- * router writes what it knew last, once calls are admitted there.
+ * Follows the engines that operators cordoned. While Redis does not answer, the last known list stays in use. If Redis
+ * has lost the list, each router writes its last known one, once calls are admitted there.
  */
 export function followOperatorDrains({ shards, log }: { shards: SharedStore; log: Logger }): OperatorDrains {
   const draining = new Set<string>();

@@ -17,8 +17,8 @@ export interface PromptCounterOptions {
 }
 
 /**
- * Creates the function that lets engines count prompts: those of a model in turn, and the next one if one fails. The deadlines count
- * turns of the event loop, because time for which this process is held up says nothing of an engine.
+ * Creates the function that has engines count prompts: those of a model in turn, and the next one if one fails. The
+ * deadlines count turns of the event loop, because time in which this process is blocked says nothing about an engine.
  */
 export function createPromptCounter({ engines, limits }: PromptCounterOptions): CountPromptTokens {
   // An engine finishes a count that it has begun, even if no call waits for it.

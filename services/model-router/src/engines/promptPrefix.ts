@@ -5,21 +5,24 @@ import type { PricedModel } from '../catalog/catalog.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import { DEFAULT_CACHE_BYTES } from './terms/limits.ts';
 
-/** An image stands for some 256 tokens of text. */
+/** Bytes that an image counts as, some 256 tokens of text. */
 const IMAGE_BYTES = 1_024;
-/** Read of an image's address at its beginning, middle and end: enough to tell it from others, however large it is. */
+/**
+ * Characters of an image's address that are hashed at its beginning, middle and end. They identify an image of any
+ * size.
+ */
 const IMAGE_SAMPLE_LENGTH = 2_048;
 
-/** The beginning of what an engine computes for a call, and how long all of it is. */
+/** The beginning of the prompt that an engine computes for a call, and the prompt's length. */
 export interface RenderedPrompt {
-  /** Cut where nothing is hashed any more. It lies where the next prompt will: it has to be hashed before one is rendered. */
+  /** Ends where hashing ends. The buffer is reused by the next prompt, so it has to be hashed before that. */
   beginning: Buffer;
   bytes: number;
 }
 
 /**
- * A prompt in the order that engines render it: tools, then each message with its parts, an image by its digest. Equal
- * prompts are equal bytes whatever their JSON looks like.
+ * Renders a prompt in the order of engines: tools, then each message with its parts, an image as its digest. Equal
+ * prompts give equal bytes for any JSON formatting.
  */
 export function renderPrefix({ operation, written }: Pick<InferenceRequest, 'operation' | 'written'>): RenderedPrompt {
   const pieces: string[] = [];
@@ -89,7 +92,7 @@ function write(pieces: readonly string[]): RenderedPrompt {
 /** Bytes of a block at the beginning of a prompt: about 128 tokens, eight blocks of an engine. */
 const FINE_BYTES = 512;
 const FINE_BLOCKS = 32;
-/** Bytes of a block further on, where a few hundred tokens no longer tell engines apart: a long prompt stays cheap. */
+/** Bytes of a later block. A few hundred tokens no longer distinguish engines there, and long prompts stay cheap. */
 const COARSE_BYTES = 2_048;
 const MAX_BLOCKS = 512;
 const FINE_END = FINE_BLOCKS * FINE_BYTES;
@@ -98,7 +101,7 @@ const FINE_END = FINE_BLOCKS * FINE_BYTES;
 export const endOfBlocks = (blocks: number): number =>
   blocks <= FINE_BLOCKS ? blocks * FINE_BYTES : FINE_END + (blocks - FINE_BLOCKS) * COARSE_BYTES;
 
-/** How many whole blocks lie within the first `bytes` bytes. */
+/** Returns the number of whole blocks within the first `bytes` bytes. */
 export const blocksWithin = (bytes: number): number =>
   bytes <= FINE_END ? Math.floor(bytes / FINE_BYTES) : FINE_BLOCKS + Math.floor((bytes - FINE_END) / COARSE_BYTES);
 

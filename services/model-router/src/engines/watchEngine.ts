@@ -14,22 +14,22 @@ import {
 } from './terms/limits.ts';
 
 export interface EngineWatch {
-  /** Asks the engine for a token before the next round, because of a doubt. */
+  /** Requests a token from the engine before the next round, because of a doubt. */
   doubt(): void;
   close(): Promise<void>;
 }
 
 export interface EngineWatchOptions {
-  /** Called each time it is found not to answer, also while it is out. */
+  /** Called each time the engine is found not to answer, also while it is out. */
   leaveOut(engine: Engine, reason: OutReason): void;
   onProbed(engine: Engine, result: ProbeResult): void;
   log: Logger;
 }
 
 /**
- * Looks at one engine every 2 s: whether it says it is well, what it serves, how loaded it is. Where that alone proves
- * nothing, as it is new, was left out, or is in doubt, it has to produce a token. Rounds of one engine delay no other's. The
- * deadlines count turns of the event loop: while this process is held up, silence says nothing of an engine.
+ * Checks one engine every 2 s: its health, its models and its load. An engine that is new, out or in doubt also has to
+ * produce a token. Rounds of one engine do not delay others. The deadlines count turns of the event loop, because
+ * silence while this process is blocked says nothing about an engine.
  */
 export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineWatchOptions): EngineWatch {
   const { health, dialect, pool } = engine;
@@ -65,13 +65,13 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
     }
   }
 
-  /** Its load is welcome and never needed: what is not told is not known, and what is old is known to be. */
+  /** Reads the load. A failure has no consequence, because the report's age shows that it is old. */
   async function readReport(): Promise<void> {
     try {
       const report = await dialect.readReport(pool, AbortSignal.timeout(METRICS_TIMEOUT_MS));
       if (report) engine.takeReport(report);
     } catch {
-      // The next round asks again.
+      // The next round reads it again.
     }
   }
 
@@ -89,7 +89,7 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
     if (!isClosed) onProbed(engine, result);
     health.endProbe(result);
     if (result === 'busy') engine.room.sayBusy();
-    // A full engine lets the probe wait, and is heard to work meanwhile.
+    // A full engine delays the probe, but its other answers show that it works.
     const isSilent = result === 'silent' && engine.traffic.heardAtMs === heardBefore;
     if (result === 'failed' || isSilent) leaveOut(engine, 'no_token');
   }

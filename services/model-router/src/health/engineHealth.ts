@@ -16,17 +16,18 @@ import {
 } from './limits.ts';
 
 /**
+ * The health of an engine.
  * - `in`: it takes calls.
- * - `doubted`: something speaks against it, so it has to produce a token. It takes calls until too much does.
- * - `out`: it takes none until it has produced a token; also before it has produced its first.
+ * - `doubted`: there is a sign against it, so it has to produce a token. It takes calls until there are too many signs.
+ * - `out`: it takes no call until it has produced a token, also at the start.
  */
 export type HealthState = 'in' | 'doubted' | 'out';
 
 /**
  * The result of a probe.
- * - `token`: it works.
- * - `busy`: it says that it is full, or about to stop.
- * - `silent`: it said nothing in time.
+ * - `token`: the engine works.
+ * - `busy`: it reported to be full, or about to stop.
+ * - `silent`: it did not answer in time.
  * - `failed`: it answered something else, or broke off.
  */
 export type ProbeResult = 'token' | 'busy' | 'silent' | 'failed';
@@ -56,7 +57,7 @@ export class EngineHealth {
   #outReason: OutReason | undefined;
   #isReachable = false;
   #missedChecks = 0;
-  /** Half-open: a probe is under way that decides. */
+  /** Half-open: a probe is in progress that decides. */
   #isHalfOpen = false;
   #pauseMs = FIRST_PAUSE_MS;
   #dueAtMs = Number.NEGATIVE_INFINITY;
@@ -88,13 +89,13 @@ export class EngineHealth {
     return this.#state === 'in' || (this.#state === 'doubted' && !this.#isSuspended);
   }
 
-  /** The breaker before it. */
+  /** The state of the circuit breaker. */
   get breaker(): 'closed' | 'half_open' | 'open' {
     if (this.#state !== 'out') return 'closed';
     return this.#isHalfOpen ? 'half_open' : 'open';
   }
 
-  /** Why it was left out last; undefined where it never was. */
+  /** Why it was left out last; undefined if it never was. */
   get outReason(): OutReason | undefined {
     return this.#outReason;
   }
@@ -114,12 +115,12 @@ export class EngineHealth {
     return this.#isReachable;
   }
 
-  /** When its last probe ended. */
+  /** End of its last probe. */
   get probedAtMs(): number {
     return this.#probedAtMs;
   }
 
-  /** When something spoke against it last. */
+  /** Time of the last sign against it. */
   get doubtedAtMs(): number {
     return this.#doubtedAtMs;
   }
@@ -146,7 +147,7 @@ export class EngineHealth {
     return this.#missedChecks >= MAX_MISSED_CHECKS;
   }
 
-  /** Leaves it out. False where it was out already; a probe under way then decides nothing. */
+  /** Leaves the engine out. Returns false if it was out already. A probe in progress then decides nothing. */
   leaveOut(reason: OutReason): boolean {
     const isAway = AWAY.has(reason);
     if (isAway) this.#isReachable = false;
@@ -165,7 +166,7 @@ export class EngineHealth {
     return true;
   }
 
-  /** Keeps it taking calls, in doubt, as the last engine of its model. Returns false where it was kept before. */
+  /** Keeps the engine in use, in doubt, as the last one of its model. Returns false if it was kept before. */
   keep(): boolean {
     const isNew = !this.#isLastResort;
     this.#isLastResort = true;
@@ -184,7 +185,10 @@ export class EngineHealth {
     if (!isAway) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
   }
 
-  /** Whether it has to produce a token now, as it is out and due, or in doubt. `isStalled`: it has calls and says nothing. */
+  /**
+   * Returns whether the engine has to produce a token now: it is out and due, in doubt, or stalled. `isStalled`: it has
+   * calls and sends nothing.
+   */
   beginProbe({ isStalled }: { isStalled: boolean }): boolean {
     if (this.isDue) {
       this.#isHalfOpen = true;
@@ -211,7 +215,10 @@ export class EngineHealth {
     this.#state = 'in';
   }
 
-  /** A call failed. True where it has to be left out for it, if others remain; `maySuspend` says whether it may get no more calls. */
+  /**
+   * Notes a failed call. Returns true if the engine has to be left out, as far as others remain. `maySuspend` returns
+   * whether the engine may get no more calls.
+   */
   failed(workspaceId: string, maySuspend: () => boolean): boolean {
     this.recent.ended(workspaceId, true);
     this.#failures += 1;
@@ -220,7 +227,7 @@ export class EngineHealth {
     return this.#failures >= MAX_FAILURES && this.#failedWorkspaces.size >= MIN_FAILED_WORKSPACES;
   }
 
-  /** Something speaks against it. */
+  /** Notes a sign against the engine. */
   doubt(maySuspend: () => boolean): void {
     if (this.#state === 'out') return;
     this.#state = 'doubted';
@@ -245,22 +252,27 @@ export class EngineHealth {
   }
 }
 
-/** The median; of an even number of values the lower of the two in the middle. Undefined where there are none. */
+/**
+ * Returns the median, of an even number of values the lower of the two in the middle. Returns undefined without values.
+ */
 export const lowerMedian = (values: readonly number[]): number | undefined =>
   Float64Array.from(values).sort()[Math.floor((values.length - 1) / 2)];
 
 /** A summary of an engine's latest calls. */
 interface CallSummary {
-  /** Callers heard in the last 30 s, each of whom has one vote. */
+  /** Workspaces with a call in the last 30 s. Each has one vote. */
   workspaces: number;
-  /** Part of them, 0 to 1, whose latest call the engine failed. */
+  /** Part of the workspaces, 0 to 1, whose last call the engine failed. */
   failedShare: number;
 }
 
-/** The last 30 s of an engine. A workspace counts once, however many calls it makes, so that none can outvote the others. */
+/**
+ * The calls of an engine in the last 30 s. Each workspace has one vote for any number of calls, so that none can
+ * outvote the others.
+ */
 export class RecentCalls {
   readonly #nowMs: () => number;
-  /** Longest unheard first. A Map keeps the order of insertion. */
+  /** Votes by workspace, the oldest first. A Map keeps the order of insertion. */
   readonly #votes = new Map<string, { atMs: number; hasFailed: boolean }>();
 
   constructor(nowMs: () => number) {

@@ -62,7 +62,7 @@ export class FairQueue<Item extends Waiting> {
     this.#count(this.#getLine(item.flow), item, 1);
   }
 
-  /** Adds one before all others of its flow, as its turn came to nothing. */
+  /** Adds an item before all others of its flow, because its turn failed. */
   addFirst(item: Item): void {
     const { items } = this.#getLine(item.flow);
     const others = [...items];
@@ -77,13 +77,13 @@ export class FairQueue<Item extends Waiting> {
     return line;
   }
 
-  /** Whose turn it is, where these flows let it pass. */
+  /** Returns the item with the next turn, apart from the flows in `passing`. */
   peek(passing: ReadonlySet<string> = NONE): Item | undefined {
     const [first] = this.#firstLine(passing)?.items ?? [];
     return first;
   }
 
-  /** The one whose turn it is, which is given it. Flows that let it pass save up nothing by it. */
+  /** Takes the item with the next turn. The flows in `passing` save no turns by being skipped. */
   take(passing: ReadonlySet<string> = NONE): Item | undefined {
     const line = this.#firstLine(passing);
     const [first] = line?.items ?? [];
@@ -95,7 +95,7 @@ export class FairQueue<Item extends Waiting> {
     return first;
   }
 
-  /** Takes one out that had no turn. False when it was not waiting. */
+  /** Removes an item that had no turn. Returns false if it was not waiting. */
   remove(item: Item): boolean {
     const line = this.#lines.get(item.flow);
     if (!line?.items.has(item)) return false;
@@ -103,7 +103,7 @@ export class FairQueue<Item extends Waiting> {
     return true;
   }
 
-  /** The one that came last in a flow. */
+  /** Returns the newest item of a flow. */
   newestOf(flow: string): Item | undefined {
     return [...(this.#lines.get(flow)?.items ?? [])].at(-1);
   }

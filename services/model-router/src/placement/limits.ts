@@ -71,5 +71,5 @@ export const MAX_RETRY_AFTER_SECONDS = 10;
 export const TURN_SLOT_MS = 250;
 /** … over this window. */
 export const TURN_WINDOW_MS = 10_000;
-/** A shorter time says nothing of the next turns. */
+/** Least time that shows the rate of turns. */
 export const MIN_TURN_MS = 1_000;

@@ -28,11 +28,11 @@ export interface Placement {
   /** An estimate without a tokenizer. */
   estimatedPromptTokens: number;
   maxOutputTokens: number;
-  /** Its first event is heard: a whole answer has none. */
+  /** Streams report their first event; non-streaming answers have none. */
   isStream: boolean;
 }
 
-/** An answer whose client may leave before it has it. */
+/** A response whose client may leave before its end. */
 export interface Leavable {
   readonly destroyed: boolean;
   once(event: 'close', onClose: () => void): unknown;
@@ -45,21 +45,24 @@ export interface QueueableCall {
   /** Memory it holds. */
   readonly bytes: number;
   readonly res: Leavable;
-  /** The engines that may have its next attempt. Asked whenever it might be placed; where there is none it does not wait. */
+  /**
+   * Returns the engines for the next attempt, each time the call may be placed. Without an engine the call does not
+   * wait.
+   */
   findEngines(): readonly Engine[];
-  /** Whether it may leave an engine that does not answer for another one. */
+  /** Returns whether the call may leave an engine that does not answer. */
   mayLeave(engine: Engine): boolean;
-  /** Tells health of the result of an attempt on an engine. */
+  /** Reports the result of an attempt to the engine's health. */
   report(engine: Engine, result: AttemptResult): void;
 }
 
-/** Expects the tokens of a model's calls, by the engines' own counts: the router has no tokenizer. */
+/** Predicts the tokens of a model's calls from engines' counts, because the router has no tokenizer. */
 class ModelHabits {
   #outputTokens = FIRST_OUTPUT_TOKENS;
-  /** Tokens that an engine counts for one that we estimated. */
+  /** Counted tokens for each estimated one. */
   #tokensPerEstimate = 1;
 
-  /** Tokens of a call as calls of its model had them: most produce far less than they may. */
+  /** Predicts the tokens of a call by earlier calls of its model, which mostly produce far less than they may. */
   expect({ estimatedPromptTokens, maxOutputTokens }: Placement): { promptTokens: number; outputTokens: number } {
     return {
       promptTokens: estimatedPromptTokens * this.#tokensPerEstimate,
@@ -82,7 +85,7 @@ export interface PlacerOptions {
   news?: Pick<RouterNews, 'placed'>;
 }
 
-/** Places calls on engines and learns from how they went. */
+/** Places calls on engines and learns from their results. */
 export class Placer {
   readonly #nowMs: () => number;
   readonly #random: () => number;
@@ -211,20 +214,22 @@ export class Attempt implements UnheardCall {
   readonly placement: Placement;
   readonly isStream: boolean;
   readonly keyId: string;
-  /** From 1 on: a call may have a retry, engines that refuse it, and a connection that was just closing. */
+  /**
+   * Number of the attempt, from 1. A call may have a retry, engines that refuse it, and a connection that was closing.
+   */
   number = 1;
   exchange: AttemptExchange | undefined;
-  /** The attempt's part of the trace, and the rest of what shows it. */
+  /** The attempt's span, and its metrics. */
   #observed: AttemptObservation | undefined;
   #beganAt = 0;
   #firstEventAt: number | undefined;
-  /** Lets the engine go on with the call's trace, once the attempt has begun. */
+  /** Header with which the engine continues the call's trace. Set once the attempt has begun. */
   traceparent: string | undefined;
   /** The queue that placed it, and its call there. Set by the queue. */
   turn: { queue: AttemptQueue; call: QueueableCall } | undefined;
   readonly #habits: AttemptParts['habits'];
   readonly #loaded: LoadedCall;
-  /** Takes it out of the calls that the engine has said nothing to. */
+  /** Removes the attempt from the calls without any byte from the engine. */
   readonly #heard: () => void;
   #hasBegun = false;
   #isUnread = false;
@@ -252,7 +257,7 @@ export class Attempt implements UnheardCall {
     observation.metrics.callPlaced(this.engine, this.decision.reason);
   }
 
-  /** The engine's first event is here: the prompt is computed. Whole answers have none. */
+  /** Notes the engine's first event, so the prompt is computed. Non-streaming answers have none. */
   firstEvent(): void {
     if (this.#hasBegun || this.#isOver) return;
     this.#hasBegun = true;
@@ -264,7 +269,7 @@ export class Attempt implements UnheardCall {
     this.#observed?.metrics.engineFirstEvent(this.engine, (this.#firstEventAt - this.#beganAt) / 1_000);
   }
 
-  /** Ends the attempt, once; later ends mean nothing. */
+  /** Ends the attempt once. Later calls have no effect. */
   end(result: AttemptResult): void {
     if (this.#isOver) return;
     if (this.#isUnread) this.read();
@@ -280,7 +285,7 @@ export class Attempt implements UnheardCall {
     if (this.#observed) this.#show(result, this.#observed);
   }
 
-  /** Shows the reason for the engine, the expected figures and the counted ones. */
+  /** Records the reason for the engine, the expected figures and the counted ones. */
   #show(result: AttemptResult, { span, metrics, model, isGenerating }: AttemptObservation): void {
     const { decision } = this;
     const counted = result.kind === 'whole' ? result.usage : undefined;
@@ -294,7 +299,7 @@ export class Attempt implements UnheardCall {
       const seconds = (performance.now() - this.#firstEventAt) / 1_000;
       if (seconds > 0) metrics.streamEnded(model, counted.completionTokens / seconds);
     }
-    // Most calls are not traced, and to say why costs more than to know it.
+    // Most calls are not traced, and writing the decision costs more than making it.
     if (span.traceparent !== undefined)
       span.setAttributes({
         'turnpike.engine': this.engine.id,
@@ -309,19 +314,19 @@ export class Attempt implements UnheardCall {
     span.end({ isError: failed !== undefined || (result.kind === 'cut' && result.by === 'unforeseen') });
   }
 
-  /** Takes the call to another engine, if it may go, because this one turned out not to answer. */
+  /** Moves the call to another engine, if it may, because this one does not answer. */
   leave(): void {
     if (this.turn?.call.mayLeave(this.engine)) this.exchange?.leftOut();
   }
 
-  /** The client does not read: its stream may be cut where other calls wait. */
+  /** Notes that the client does not read. Its stream may be cut if other calls wait. */
   unread(): void {
     if (this.#isOver || this.#isUnread) return;
     this.#isUnread = true;
     this.turn?.queue.unread(this);
   }
 
-  /** The client reads on. */
+  /** Notes that the client reads again. */
   read(): void {
     if (this.#isOver || !this.#isUnread) return;
     this.#isUnread = false;

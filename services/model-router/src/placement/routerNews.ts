@@ -14,22 +14,25 @@ import {
   TELL_MS_PER_ROUTER,
 } from './limits.ts';
 
-/** A router's news for the others of its region. */
+/** A router's gossip for the other routers of its region. */
 const newsSchema = z.object({
-  /** The router that tells. */
+  /** The sender. */
   router: z.string(),
-  /** Its work by engine, tokens of prompts and of answers: all of it, so that nothing has to arrive twice or in order. */
+  /**
+   * Its work by engine, in tokens of prompts and of answers. Each message has all of it, so messages may be lost or out
+   * of order.
+   */
   work: z.record(z.string(), z.tuple([z.number(), z.number()])),
-  /** Prompts that it has sent since it told last: the engine, and the hashes of its blocks as base64 of 32 bits each, little-endian. */
+  /** Prompts sent since the last message: the engine, and the block hashes as base64 of 32 bits each, little-endian. */
   placed: z.array(z.tuple([z.string(), z.string()])),
 });
 
-/** An engine that news may be of. Several may have one id, at other addresses. */
+/** An engine named in gossip. Several may have one id, at other addresses. */
 export type NewsEngine = Pick<Engine, 'name' | 'load'>;
 
 interface OtherRouter {
   heardAtMs: number;
-  /** The amount of its work, by the load that it was added to. */
+  /** Its work, by the load to which it was added. */
   work: Map<EngineLoad, Work>;
 }
 
@@ -49,7 +52,7 @@ export class RouterNews {
   #toldWork = '';
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `router` is a name that no other one has. */
+  /** `router` is a unique name. */
   constructor(
     router: string,
     { engines, nowMs = () => performance.now() }: { engines: () => Iterable<NewsEngine>; nowMs?: () => number },
@@ -59,18 +62,18 @@ export class RouterNews {
     this.#nowMs = nowMs;
   }
 
-  /** How many other routers were heard lately. */
+  /** Number of other routers with a recent message. */
   get others(): number {
     return this.#others.size;
   }
 
-  /** How long this router waits before it tells something again. Where it hears no other, what it tells is only for one that comes. */
+  /** Pause before the next message, in ms. Without other routers a message is only for a new one. */
   get pauseMs(): number {
     if (this.others === 0) return TELL_AGAIN_MS;
     return Math.min(Math.max(TELL_MS, TELL_MS_PER_ROUTER * this.others), LONGEST_TELL_MS);
   }
 
-  /** This router has sent a prompt to the engine of a load. */
+  /** Notes a prompt that this router sent to the engine of a load. */
   placed(load: EngineLoad, hashes: readonly number[]): void {
     if (hashes.length === 0 || this.#placedBlocks + hashes.length > MAX_TOLD_BLOCKS) return;
     this.#placed.push({ load, hashes });
@@ -84,7 +87,7 @@ export class RouterNews {
     for (const engine of this.#engines()) {
       names.set(engine.load, engine.name);
       const { queuedTokens, answerTokens } = engine.load.work;
-      // A sum that came and went may leave a little beside 0.
+      // Rounding may leave a sum slightly above 0.
       if (queuedTokens + answerTokens < 1) continue;
       work.push([engine.name, [Math.round(queuedTokens), Math.round(answerTokens)]]);
     }
@@ -108,7 +111,10 @@ export class RouterNews {
     this.#toldAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Takes over what a router told, and says whether that was this one itself, which is no news. Throws where it cannot be read. */
+  /**
+   * Takes over a router's message. Returns whether the message is this router's own, which changes nothing. Throws if
+   * the message is malformed.
+   */
   hear(text: string): { isOwn: boolean } {
     const { router, work, placed } = newsSchema.parse(JSON.parse(text));
     if (router === this.#router) return { isOwn: true };
@@ -127,7 +133,7 @@ export class RouterNews {
     return { isOwn: false };
   }
 
-  /** Routers that say nothing any more have no work any more. */
+  /** Removes the work of silent routers. */
   forgetSilent(): void {
     const sinceMs = this.#nowMs() - ROUTER_SILENT_MS;
     for (const [router, { heardAtMs, work }] of this.#others) {
@@ -138,7 +144,7 @@ export class RouterNews {
   }
 }
 
-/** Counts a router's work in place of what it was before. */
+/** Replaces a router's earlier work in the loads. */
 function count(now: ReadonlyMap<EngineLoad, Work>, before: ReadonlyMap<EngineLoad, Work>): void {
   for (const [load, work] of now) load.hearWork(work, before.get(load) ?? NOTHING);
   for (const [load, work] of before) if (!now.has(load)) load.hearWork(NOTHING, work);
@@ -160,24 +166,24 @@ function fromBase64(base64: string): number[] {
 }
 
 /**
- * A sharded channel of Redis, on the server that a key of this name would be on; behind it comes the number of the database. It is
- * given another name when prompts are cut or hashed in another way: routers of both versions run side by side.
+ * A sharded channel of Redis, on the server of the key with this name. The number of the database is appended. The name
+ * changes with the cutting or hashing of prompts, because routers of both versions run at the same time.
  */
 export const NEWS_CHANNEL = '{router_news}';
 
-/** A Redis that a router speaks to; by copies of the connection it listens. */
+/** A Redis to which a router publishes. It subscribes through copies of the connection. */
 type Speaking = Pick<Redis, 'spublish' | 'duplicate'> & { options: Pick<Redis['options'], 'host' | 'port' | 'db'> };
 
 export interface FollowRoutersOptions {
-  /** Says which Redis has the channel, while one serves it. */
+  /** Returns the Redis that has the channel, while one serves it. */
   shards: { having(key: string): { redis: Speaking } | undefined };
   news: RouterNews;
   log: Logger;
 }
 
 /**
- * Tells the region's other routers of this one's calls, and hears of theirs, by a channel of Redis. While that does not work, each
- * router places calls by what it knows itself.
+ * Publishes this router's calls to the other routers of the region, and subscribes to theirs, through a channel of
+ * Redis. While that fails, each router places calls by its own data.
  */
 export function followRouters({ shards, news, log }: FollowRoutersOptions): { close(): Promise<void> } {
   let line: Line | undefined;
@@ -194,7 +200,7 @@ export function followRouters({ shards, news, log }: FollowRoutersOptions): { cl
     line = new Line(redis, hear);
   }
 
-  /** Whether this is what this router has told itself. */
+  /** Takes a message. Returns whether it is this router's own. */
   function hear(text: string): boolean {
     try {
       if (!news.hear(text).isOwn) return false;
@@ -236,14 +242,14 @@ export function followRouters({ shards, news, log }: FollowRoutersOptions): { cl
   };
 }
 
-/** A connection that hears what routers say. */
+/** A subscription to the routers' messages. */
 class Line {
   readonly #server: string;
   readonly #redis: Redis;
-  /** When this router last heard itself here, or began to listen. */
+  /** Time of this router's last own message here, or of the subscription. */
   #echoedAtMs = performance.now();
 
-  /** `hear` says whether what was heard is this router's own. */
+  /** `hear` returns whether a message is this router's own. */
   constructor(server: Speaking, hear: (text: string) => boolean) {
     this.#server = addressOf(server);
     // The one subscription is made by hand, at every connection.
@@ -261,7 +267,7 @@ class Line {
     return this.#server === addressOf(server);
   }
 
-  /** A router publishes something every half second, and none of it comes back. */
+  /** Whether the subscription is lost. A router publishes every half second, and nothing of that arrived. */
   get isDead(): boolean {
     return performance.now() - this.#echoedAtMs > ECHO_MS;
   }

@@ -160,8 +160,8 @@ type Format = NonNullable<ChatRequest['response_format']>;
 type EngineFormat = { type: 'text' | 'json_object' } | Extract<Format, { type: 'json_schema' }>;
 
 /**
- * A format as engines know it: `json_object` with a schema is a `json_schema` that is not strict, and `json_schema` without
- * one is a `json_object`.
+ * Converts a format to the engines' form. `json_object` with a schema becomes a non-strict `json_schema`, and
+ * `json_schema` without one becomes `json_object`.
  */
 function toEngineFormat(format: Format | undefined): EngineFormat | undefined {
   if (format?.type === 'json_schema') return format.json_schema.schema ? format : { type: 'json_object' };

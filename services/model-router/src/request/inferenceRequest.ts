@@ -7,35 +7,38 @@ import type { PricedModel } from '../catalog/catalog.ts';
 export interface Operation {
   /** Its name in usage rows. */
   name: OperationName;
-  /** Its path at engines: that of OpenAI. */
+  /** Its path on engines, that of OpenAI. */
   path: string;
   /** Its path for clients. */
   clientPath: string;
   limits: BodyLimits;
   /** Names of a chat's fields in the API of `clientPath`, where they differ. */
   fieldNames?: Readonly<Record<string, string>>;
-  /** Checks a body. Throws, or rejects with, `invalid_request`. */
+  /** Checks a body. Throws or rejects with `invalid_request`. */
   parse(body: JsonBody): InferenceRequest | Promise<InferenceRequest>;
-  /** Whether engines generate an answer: it shares the model's window with the prompt, and the prompt's beginning is cached. */
+  /**
+   * Whether engines generate an answer. An answer shares the model's window with the prompt, and the prompt's beginning
+   * is cached.
+   */
   isGenerating: boolean;
-  /** The most tokens of an answer that is not streamed, whatever was asked for; undefined: what the model can. */
+  /** Most tokens of a non-streaming answer, whatever was requested. Undefined: the model's limit. */
   maxWholeOutputTokens?: number;
   /** The members that engines render into a prompt, in their order. */
   prefixMembers: readonly string[];
-  /** Whether a tokenizer is asked with the body's own members, so that their long strings can be copied. */
+  /** Whether token counts use the body's own members, so that their long strings can be copied. */
   isAskedByBody: boolean;
 }
 
 /** The parts of a body that become prompt: they bound the prompt's tokens before any engine has counted. */
 export interface PromptShape {
-  /** Members whose text is the prompt, as it is. */
+  /** Members whose text is the prompt, unchanged. */
   textMembers: string[];
-  /** Members that a chat template prints in its own way. */
+  /** Members that a chat template formats. */
   templateMembers: string[];
   /** Messages, or texts to embed: each may cost tokens of its own. */
   parts: number;
   images: number;
-  /** Bytes of inline images, and of the addresses of others, within the text members: they are not text. */
+  /** Bytes of inline images and of image addresses within the text members, which are not text. */
   imageBytes: number;
 }
 
@@ -56,34 +59,34 @@ export const NO_IMAGES: RequestImages = { urls: [], places: [], fetched: new Map
 export interface ResponsesEcho {
   /** Fields of the request that the answer repeats. */
   fields: Readonly<Record<string, unknown>>;
-  /** The functions of namespaces, by the name that engines know them by. */
+  /** The functions of namespaces, by their names on engines. */
   namespaced: ReadonlyMap<string, { namespace: string; name: string }>;
 }
 
 /** The form of a request for one model. */
 export interface RequestForm {
-  /** The written members that the model gets in another form; undefined for one that is left out. */
+  /** The written members that the model gets in another form. Undefined: the member is omitted. */
   readonly replaced: ReadonlyMap<string, unknown>;
-  /** The fallback instead of what the client asked for, as trace and log name it. */
+  /** The fallback for the requested form, as named in trace and log. */
   readonly fallback?: 'json_object_fallback';
 }
 
-/** The form of a request that a model gets as it is written. */
+/** The form of a request without changes. */
 export const AS_WRITTEN: RequestForm = { replaced: new Map() };
 
-/** A checked request, whichever operation it is of: what the router decides by, and what it writes for the engine. */
+/** A checked request of any operation: the values for the router's decisions, and for the engine's body. */
 export interface InferenceRequest {
   readonly operation: Operation;
   model: string;
   isStream: boolean;
-  /** Whether the client asked to see the usage chunk; billing never depends on it. */
+  /** Whether the client requested the usage chunk. Billing never depends on it. */
   includeUsage: boolean;
   isToolForced: boolean;
   /** Whether a longer output than fits the window is shortened. Engines refuse it otherwise. */
   isOutputFitted?: boolean;
   /** The request as the answer repeats it, in the Responses API. */
   echo?: ResponsesEcho;
-  /** Undefined where the client left the length to the model; 0 where there is no output. */
+  /** Undefined if the client named no length; 0 if there is no output. */
   requestedOutputTokens: number | undefined;
   prompt: PromptShape;
   images: RequestImages;
@@ -95,19 +98,19 @@ export interface InferenceRequest {
   written: Readonly<Record<string, unknown>>;
   /** Throws `invalid_request` for what this model cannot serve. `served` gives the models that a refusal may name. */
   checkModel(model: PricedModel, served: () => readonly PricedModel[]): void;
-  /** Returns how this model gets the request, where that is not as it is written. */
+  /** Returns the differences between the written request and the one for this model. */
   formFor(model: PricedModel): RequestForm;
   /**
-   * Questions for a tokenizer that count the prompt, one or several. Images that have not been fetched are left out, or an
-   * engine would fetch them: each is to be counted at the model's most.
+   * Returns one or several token count requests for the prompt. Images that are not fetched are omitted, because an
+   * engine would fetch them. Each counts as the model's most.
    */
   tokenizeQuestions(): object[];
 }
 
 /**
- * The engine's count of the prompt, or undefined when no engine gives one in time. It is exact but for images that have not been
- * fetched, which are counted at the model's most. Throws `key_bound_reached` when the workspace has too many prompts being
- * counted for this one to have its turn, `overloaded` when all others have.
+ * Returns an engine's count of the prompt, or undefined if no engine gives one in time. It is exact except for images
+ * that are not fetched, which count as the model's most. Throws `key_bound_reached` if the workspace has too many
+ * counts in progress, and `overloaded` if all workspaces together have.
  */
 export type CountPromptTokens = (
   request: InferenceRequest,

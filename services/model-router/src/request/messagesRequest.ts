@@ -32,12 +32,12 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   max_completion_tokens: 'max_tokens',
 };
 
-/** POST /v1/messages: another way to say a chat. */
+/** POST /v1/messages: a chat in another format. */
 export const MESSAGES: Operation = {
   ...CHAT,
   clientPath: CHAT_API_PATHS.messages,
   fieldNames: FIELD_NAMES,
-  // Images look like text here: the limit on text is a chat's, where they have addresses.
+  // Images are text members here, so the limit on text is a chat's limit on bytes.
   limits: { ...CHAT.limits, maxTextBytes: CHAT.limits.maxBytes, kept: KEPT },
   parse: (body) => parseAs(readMessages(body.value), body, MESSAGES),
 };
@@ -130,7 +130,7 @@ function toChatMessages({ role, content }: Message, known: KnownBytes): object[]
   ];
 }
 
-/** Engines know no failed result: its words say so. */
+/** Marks a failed result in its text, because engines have no field for it. */
 function toResult(content: string | object[], isError: boolean): string | object[] {
   if (!isError) return content;
   return typeof content === 'string' ? `Error: ${content}` : [{ type: 'text', text: 'Error:' }, ...content];

@@ -30,7 +30,7 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   max_completion_tokens: 'max_output_tokens',
 };
 
-/** POST /v1/responses: another way to say a chat. */
+/** POST /v1/responses: a chat in another format. */
 export const RESPONSES: Operation = {
   ...CHAT,
   clientPath: CHAT_API_PATHS.responses,
@@ -41,7 +41,7 @@ export const RESPONSES: Operation = {
 
 const readFields = createFieldReader(responsesRequestSchema);
 
-/** Turns a body of the Responses API into a chat. Throws `invalid_request`, and what a chat throws. */
+/** Converts a body of the Responses API to a chat. Throws `invalid_request`, and the faults of a chat. */
 async function parseResponsesRequest(body: JsonBody): Promise<InferenceRequest> {
   const request = readFields({ ...body.value, input: withTypes(body.value.input) });
   const namespaced = readNames(request);
@@ -49,7 +49,7 @@ async function parseResponsesRequest(body: JsonBody): Promise<InferenceRequest> 
   return { ...chat, echo: { fields: toRepeated(request), namespaced } };
 }
 
-/** Items without a type, or with an explicit null there, are messages. */
+/** Adds the type `message` to items without a type or with a null one. */
 function withTypes(input: unknown): unknown {
   if (!Array.isArray(input)) return input;
   return input.map((item: unknown) =>
@@ -59,13 +59,14 @@ function withTypes(input: unknown): unknown {
   );
 }
 
-/** The name that engines know a function by: one of a namespace stands behind it. */
+/** Returns the name of a function on engines: its namespace comes first. */
 const flatNameOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined ? name : `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}`;
 
 /**
- * Returns the functions of namespaces by the name that engines know them by. Throws `invalid_request` where that is too long, or the name
- * of another function, because an answer could not say which of them is called. */
+ * Returns the functions of namespaces by their names on engines. Throws `invalid_request` if such a name is too long or
+ * used twice, because an answer could not name the called function.
+ */
 function readNames({ tools = [] }: ResponsesRequest): ResponsesEcho['namespaced'] {
   const flat = new Set(tools.map((tool) => (tool.type === 'function' ? tool.name : undefined)));
   const namespaced = new Map<string, { namespace: string; name: string }>();
@@ -115,7 +116,10 @@ const toChatTool = ({ type, ...fields }: { type: 'function'; name: string }) => 
 
 type Choice = NonNullable<ResponsesRequest['tool_choice']>;
 
-/** Says which of the offered functions may be called. Throws `invalid_request` where the choice names one that is not offered. */
+/**
+ * Returns whether an offered function may be called. Throws `invalid_request` if the choice names a function that is
+ * not offered.
+ */
 function toAllowed(choice: Choice | undefined, offered: readonly { name: string }[]): (name: string) => boolean {
   if (typeof choice !== 'object' || choice.type !== 'allowed_tools') return () => true;
   const allowed = choice.tools.map(({ namespace, name }) => flatNameOf(namespace, name));
@@ -139,7 +143,7 @@ function toChatFormat(format: NonNullable<NonNullable<ResponsesRequest['text']>[
 
 const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low', xhigh: 'high', max: 'high' };
 
-/** How long a model shall think, as engines know it. */
+/** Returns the reasoning effort in the engines' form. */
 export function toChatThinking(effort: string | undefined): object {
   if (effort === undefined) return {};
   return effort === 'none'
@@ -154,7 +158,7 @@ interface AssistantMessage {
   tool_calls?: object[];
 }
 
-/** Makes one message of all that the model said, thought and called in a turn, and one of each result of a tool. */
+/** Merges the model's text, reasoning and calls of a turn into one message. Each tool result becomes a message. */
 function toMessages(items: readonly ResponsesItem[]): object[] {
   const messages: object[] = [];
   let turn: AssistantMessage | undefined;
@@ -167,7 +171,7 @@ function toMessages(items: readonly ResponsesItem[]): object[] {
   for (const item of items) {
     switch (item.type) {
       case 'reasoning': {
-        // A thought stands before the words that follow it.
+        // Reasoning comes before the text that follows it.
         if (turn && (turn.content !== undefined || turn.tool_calls)) turn = undefined;
         const thought = (item.content ?? []).map(({ text }) => text).join('');
         if (thought !== '') ofTurn().reasoning = `${turn?.reasoning ?? ''}${thought}`;

@@ -1,15 +1,15 @@
 import type { JsonPath } from '@turnpike/request-reading/body/scanJson';
 
-/** Values by where they stand, as the bytes that stand for them. */
+/** Literal bytes by the path of their value. */
 export type LiteralTree = Map<string | number, LiteralTree | readonly Buffer[]>;
 
-/** A value's JSON in pieces, and where it stands. */
+/** A value's JSON in pieces, with its path. */
 export interface PlacedLiteral {
   path: JsonPath;
   pieces: readonly Buffer[];
 }
 
-/** Literals by their places. One that holds others takes their place when it comes after them. */
+/** Builds the tree of literals. A later literal replaces those inside it. */
 export function toLiteralTree(literals: Iterable<PlacedLiteral>): LiteralTree {
   const tree: LiteralTree = new Map();
   for (const { path, pieces } of literals) {

@@ -61,7 +61,7 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
       const served = modelsOf().filter((model) => !isMedia(model));
       const counts = served.map((model) => {
         const configured = engines.findEngines(model);
-        // A model whose engines have all gone is listed as not ready, not as if nobody had ever wanted it here.
+        // A model without any engine left is listed as not ready, not as unknown.
         const count = configured.length === 0 && engines.isConfigured(model) ? 1 : configured.length;
         return [model.id, { engines: count, healthy: configured.filter(({ isHealthy }) => isHealthy).length }] as const;
       });

@@ -56,17 +56,17 @@ const UNSHOWABLE: StreamEnd = { kind: 'unshowable' };
 
 const DONE = Buffer.from('[DONE]');
 const NO_ROOM = Buffer.alloc(0);
-/** Its counts get a digit more now and then. */
+/** Spare bytes for the usage, because its counts gain a digit now and then. */
 const USAGE_GROWS_BY = 8;
 const OPEN_BRACKET = 0x5b;
 
 /**
- * Reads an engine's stream, in whatever sizes its bytes arrive, into events for the client. It ends once, and is whole only
- * if the engine finished, said so, and kept to a forced tool choice. Nothing of it need be read after that.
+ * Reads an engine's stream, in reads of any size, into events for the client. The stream ends once. It is complete only
+ * if the engine finished, gave a reason, and kept to a forced tool choice. Nothing after the end is read.
  *
- * New text and calls of a chunk are picked from a list of keys, and an encoder writes them. Nothing else of an engine can leak.
- * The first chunk gives `id` and `created` to all; the model is the canonical id. The finish reason comes once, behind all else
- * (`lastEvents`), because some engines send more text behind a reason.
+ * New text and calls of a chunk are picked from a list of keys, and an encoder writes them. Nothing else of an engine
+ * can leak. The first chunk gives `id` and `created` to all; the model is the canonical id. The finish reason is sent
+ * once, after everything else (`lastEvents`), because some engines send more text after a reason.
  *
  * Plain text is edited by copying (`ChunkFrame`), anything else is parsed.
  */
@@ -82,7 +82,7 @@ export class EngineStream {
   #latestUsage: Buffer | ShownUsage | undefined;
   /** The place of the latest usage in its bytes. */
   #usageRoom = NO_ROOM;
-  /** The engine's latest. */
+  /** The engine's last finish reason. */
   #finishReason: string | undefined;
   #stopText: string | undefined;
   #hasFinalUsage = false;
@@ -166,7 +166,7 @@ export class EngineStream {
     if (reason !== null) this.#finishReason = reason;
     if (reason !== null) this.#stopText = readStopText(choice);
     this.#frame = undefined;
-    // An engine's sign of life, or a part of a call that tells nothing new. Empty texts count only before a reason.
+    // A keep-alive of the engine, or a part of a call without new content. Empty texts count only before a reason.
     const isEmpty = isObject(value) && Object.keys(value).length === 0;
     if (isEmpty || (isSilent && this.#finishReason !== undefined)) return undefined;
     if (this.#withheld && !this.#values.hasToolCall) {
@@ -202,15 +202,15 @@ export class EngineStream {
   }
 }
 
-/** Text withheld at most. It is more than any model says in one answer. */
+/** Most withheld text, more than a model produces in one answer. */
 const MAX_WITHHELD_LENGTH = 1_048_576;
 
 type TextDelta = Record<string, string | null>;
 
 /**
- * Text that an engine wrote before the call of a tool that it has to call. It is withheld, so that an answer without a call can still be a
- * refusal. Deltas are put together to one, as they reach the client at once. A model may think for thousands of
- * tokens first: each delta of its own would take as much memory as fifty in one.
+ * Text before a forced tool call. It is withheld, so that an answer without the call can still be refused. Deltas are
+ * merged into one, because they reach the client together. A model may reason for thousands of tokens first, and
+ * separate deltas take fifty times the memory.
  */
 class WithheldText {
   #length = 0;
@@ -257,16 +257,17 @@ const NO_BYTES = Buffer.alloc(0);
 const MAX_EVENT_BYTES = 4 * 1_048_576;
 
 /**
- * Cuts a byte stream into the data of its server-sent events, whatever the sizes the bytes arrive in. An event may come over many
- * reads, or many in one, with CR LF line ends, comments and several data lines. Bytes are never decoded, so a character split
- * between two reads stays whole. Of what has yet to end nothing is kept but the bytes that are bounded, in memory of their own.
+ * Cuts a byte stream into the data of its server-sent events, with reads of any size. An event may span several reads,
+ * and a read several events, with CR LF line ends, comments and several data lines. Bytes are never decoded, so a
+ * character split between two reads stays intact. Of an incomplete event only bounded bytes are kept, in memory of
+ * their own.
  */
 export class SseParser {
-  /** The line that has yet to end, as it came, where it may be one of data. */
+  /** The incomplete line, if it may be a data line. */
   readonly #rest = new GrowingBytes();
-  /** Bytes so far of a line that has yet to end and is none of data. */
+  /** Bytes so far of an incomplete line that is not a data line. */
   #skipped = 0;
-  /** The data of the event that has yet to end: a line of the read under way, or all lines. */
+  /** The data of the incomplete event: a line of the current read, or all lines. */
   #line: Buffer | undefined;
   readonly #data = new GrowingBytes();
   /** Whether any data line was not empty. */
@@ -290,7 +291,7 @@ export class SseParser {
     return bytes > MAX_EVENT_BYTES ? 'too_large' : events;
   }
 
-  /** Keeps more of a line that has yet to end. Of comments and other fields only the length counts. */
+  /** Keeps more of an incomplete line. Of comments and other fields only the length is kept. */
   #keepRest(bytes: Buffer): void {
     const mayBeData = this.#rest.length > 0 || bytes[0] === DATA[0] || bytes[0] === CR;
     if (this.#skipped === 0 && mayBeData) this.#rest.append(bytes);

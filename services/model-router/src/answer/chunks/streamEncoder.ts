@@ -5,7 +5,7 @@ import type { EngineUsage } from '../../money/call/openCalls.ts';
 import type { ResponsesEcho } from '../../request/inferenceRequest.ts';
 import type { AnswerIdentity, ShownUsage } from '../fields/answerFields.ts';
 
-/** Terms of an answer, beside what the engine writes. */
+/** Terms of an answer apart from the engine's output. */
 export interface AnswerTerms {
   callId: string;
   canonicalModel: string;
@@ -17,69 +17,69 @@ export interface AnswerTerms {
 }
 
 export interface EncoderTerms extends AnswerTerms {
-  /** Whether the client asked to see the usage. */
+  /** Whether the client requested usage. */
   includeUsage: boolean;
 }
 
-/** How a whole stream ended. */
+/** The end of a complete stream. */
 export interface StreamFinish {
   finishReason: FinishReason;
-  /** The text of `stop` that ended it; undefined where none did, or the engine does not say. */
+  /** The text of `stop` that ended it. Undefined if none did, or if the engine does not report it. */
   stopText: string | undefined;
-  /** Undefined where the engine gave no count for all of it. */
+  /** Undefined if the engine gave no final count. */
   usage: ShownUsage | undefined;
 }
 
-/** A field of a value that holds one text and nothing else, as most do. */
+/** A field of a value that has one text only, as most values do. */
 export type PlainField = 'content' | 'reasoning' | 'text';
 
 /** The bytes around a plain value's text. */
 export interface PlainFrame {
-  /** The text stands once in each gap. */
+  /** The text goes once into each gap. */
   parts: readonly string[];
-  /** Writes the beginning of each event, where it differs. `text` is as JSON has it, without its quotes. */
+  /** Returns the beginning of each event, if events differ there. `text` is JSON text without its quotes. */
   begin?: (text: Buffer) => string;
 }
 
 /**
- * Writes the events of one stream in the form of one API. Each text that it returns is whole events, ready to be sent. It is the same
- * for all attempts at a call: what it was given has been sent.
+ * Writes the events of one stream in the format of one API. Each returned text is complete events, ready to send. One
+ * encoder serves all attempts at a call, because its events have been sent.
  */
 export interface StreamEncoder<Value = unknown> {
-  /** The events for what is new. `counted` is the engine's count so far; undefined where there is none yet. */
+  /** Returns the events for new content. `counted` is the engine's count so far; undefined if there is none yet. */
   write(identity: AnswerIdentity, value: Value, counted: ShownUsage | undefined): string;
   /**
-   * Returns the frame of the event of a plain value that follows the one just written. Undefined where such events differ in more than
-   * their text and their beginning.
+   * Returns the frame for plain values after the one just written. Returns undefined if such events differ in more than
+   * text and beginning.
    */
   framePlain(identity: AnswerIdentity, field: PlainField): PlainFrame | undefined;
-  /** The last events of a stream that is whole. */
+  /** Returns the last events of a complete stream. */
   finish(identity: AnswerIdentity, end: StreamFinish): string;
-  /** The last event of one that is not. */
+  /** Returns the last event of a failed stream. */
   fail(error: WireError): string;
 }
 
-/** Edits the values of one stream, which are what is new in each chunk. */
+/** Edits the values of one stream: the new content of each chunk. */
 export interface ValueEditor<Value = unknown> {
-  /** The client's value; undefined where the engine's is none. */
+  /** Returns the client's value; undefined if the engine's is malformed. */
   edit(value: unknown): Value | undefined;
   /** Whether any tool call has been shown. */
   readonly hasToolCall: boolean;
-  /** Whether a tool call has no name yet, or tool calls are longer or more than an answer may have. */
+  /** Whether a tool call has no name yet, or tool calls exceed the limits of an answer. */
   readonly hasUnshowableCall: boolean;
 }
 
-/** How the values of an operation's chunks are read, and what writes them for the client. */
+/** The reader of an operation's chunks, and their writer for clients. */
 export interface ChunkShape<Value = unknown> {
-  /** The event that fills a silence; undefined where a comment line does. */
+  /** The event that fills a silence; undefined for a comment line. */
   keepAlive?: Buffer;
-  /** Begins an id that the engine left out. */
+  /** Prefix of an id that the engine left out. */
   idPrefix: string;
-  /** The key under which stands what is new in each of the engine's chunks. */
+  /** The key of the new content in each of the engine's chunks. */
   valueKey: 'delta' | 'text';
-  /** A value that tells nothing. */
+  /** A value without content. */
   emptyValue: Value;
   createValueEditor(): ValueEditor<Value>;
-  /** Makes what writes the events of one call. */
+  /** Creates the writer of one call's events. */
   createEncoder(terms: EncoderTerms): StreamEncoder<Value>;
 }

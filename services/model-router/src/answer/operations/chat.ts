@@ -30,13 +30,13 @@ import {
 } from '../fields/answerFields.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
-/** An engine's whole answer to a chat, with what clients may see of it. */
+/** An engine's non-streaming chat answer, with the fields that clients may see. */
 export interface ChatAnswer {
   identity: AnswerIdentity;
   message: MessageFields;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
-  /** The text of `stop` that ended it, where the engine says so. */
+  /** The text of `stop` that ended it, if the engine reports it. */
   stopText: string | undefined;
   usage: ShownUsage;
 }
@@ -98,11 +98,14 @@ function editToolCalls(entries: readonly unknown[]): ToolCall[] | undefined {
   return deltas.flatMap(({ index: _index, ...call }) => (call.id === undefined ? [] : [call]));
 }
 
-/** Turns the deltas of one chat stream into the client's: the role once, in the first, and only fields that clients know. */
+/**
+ * Converts the deltas of one chat stream to the client's. The role is sent once, in the first delta, and only fields
+ * that clients know are sent.
+ */
 class ChatDeltaEditor implements ValueEditor<ChatDelta> {
   /** Whether any tool call has been shown. Changed here alone. */
   hasToolCall = false;
-  /** Made at the first call. */
+  /** Created at the first call. */
   #toolCalls: ToolCallEditor | undefined;
   #hasRole = false;
 
@@ -110,7 +113,7 @@ class ChatDeltaEditor implements ValueEditor<ChatDelta> {
     return this.#toolCalls?.hasUnshowable ?? false;
   }
 
-  /** Undefined where the engine's delta is none. Empty where it has nothing for the client. */
+  /** Returns undefined if the engine's delta is malformed, and an empty object if it has nothing for the client. */
   edit(delta: unknown): ChatDelta | undefined {
     if (!isObject(delta)) return undefined;
     const fields = pickMessageFields(delta);
@@ -127,7 +130,7 @@ class ChatDeltaEditor implements ValueEditor<ChatDelta> {
 
 const NO_CALLS: ToolCallDelta[] = [];
 
-/** How the deltas of a chat are read, whichever API its client speaks. */
+/** Reads the deltas of a chat, for every API of clients. */
 export const CHAT_DELTAS = {
   idPrefix: 'chatcmpl',
   valueKey: 'delta',
@@ -138,14 +141,14 @@ export const CHAT_DELTAS = {
 /** Fields of all chunks of a stream. */
 interface ChunkHead extends AnswerIdentity {
   model: string;
-  /** A client that asked for usage gets the key on every chunk, as the convention has it. */
+  /** If the client requested usage, every chunk has the key, as in the convention. */
   usage?: TokenUsage | null;
 }
 
-/** How chunks look. */
+/** The format of chunks. */
 export interface ChunkForm<Value> {
   emptyValue: Value;
-  /** The fields that a plain text stands in, by its own field. */
+  /** The fields that contain a plain text, by its own field. */
   plainFields: Partial<Record<PlainField, readonly string[]>>;
   /** A chunk with one choice, or with none. */
   toChunk(
@@ -155,12 +158,12 @@ export interface ChunkForm<Value> {
 }
 
 const DONE = 'data: [DONE]\n\n';
-/** Stands for the text where a frame is made. No model's name holds it, and no id is as long. */
+/** Placeholder for the text of a frame. No model name contains it, and no id is as long. */
 const MARK = 'TEXT'.repeat(80);
 
 /**
- * Writes chunks, each an event by itself. A chunk has `id`, `object`, `created`, `model` and at most one choice, and `usage` where the
- * client asked for it. `[DONE]` ends a stream that is whole.
+ * Writes chunks, one event each. A chunk has `id`, `object`, `created`, `model` and at most one choice, and `usage` if
+ * the client requested it. `[DONE]` ends a complete stream.
  */
 export class ChunkEncoder<Value> implements StreamEncoder<Value> {
   readonly #form: ChunkForm<Value>;

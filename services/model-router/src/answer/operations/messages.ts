@@ -13,7 +13,7 @@ import type {
 import { type AnswerIdentity, isObject, type ShownUsage, toUsageBody } from '../fields/answerFields.ts';
 import { CHAT_DELTAS, editChatAnswers } from './chat.ts';
 
-/** Stands where the convention has a signature: nothing is sealed here. Clients drop what has none. */
+/** Placeholder for the convention's signature, because nothing is signed here. Clients drop blocks without one. */
 const SIGNATURE = 'unsigned';
 
 /** An engine's whole answer to a chat as a message. */
@@ -44,7 +44,7 @@ function toInput(text: string): object {
 }
 
 declare global {
-  /** Members that Node has and the compiler does not know. */
+  /** Members of Node that the compiler lacks. */
   interface JSON {
     rawJSON(text: string): object;
     isRawJSON(value: unknown): boolean;
@@ -265,7 +265,7 @@ function toEmptyBlock(part: Part): object {
   return type === 'thinking' ? { type, thinking: '', signature: '' } : { type, text: '' };
 }
 
-/** Stands for the text where a frame is made. */
+/** Placeholder for the text of a frame. */
 const MARK = 'TEXT'.repeat(80);
 
 function toDelta({ index, type }: OpenBlock, text: string): object {

@@ -64,7 +64,7 @@ const toCallFields = (items: ItemNames, { id, function: { name, arguments: text 
 
 const ID_PREFIXES = { reasoning: 'rs', message: 'msg', function_call: 'fc' } as const;
 
-/** Names of an answer's items, and of the functions that its client knows. */
+/** Ids of an answer's items, and names of functions as their client knows them. */
 class ItemNames {
   readonly #terms: AnswerTerms;
 
@@ -90,7 +90,7 @@ interface ResponseParts {
   identity: AnswerIdentity;
   terms: AnswerTerms;
   output: readonly object[];
-  /** How the answer came out; undefined while it is under way. */
+  /** The end of the answer; undefined while it is in progress. */
   end?: Ended | { error: object };
   usage?: ShownUsage | undefined;
 }
@@ -131,7 +131,7 @@ const MAX_KEPT_LENGTH = 16 * 1_048_576;
 
 const textOf = ({ written }: OpenItem): string => JSON.parse(`"${written}"`) as string;
 
-/** Stands for the text where a frame is made. */
+/** Placeholder for the text of a frame. */
 const MARK = 'TEXT'.repeat(80);
 
 const toPlace = ({ id, index }: OpenItem) => ({ item_id: id, output_index: index, content_index: 0 });

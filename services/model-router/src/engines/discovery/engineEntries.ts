@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { MAX_ENTRIES } from '../terms/limits.ts';
 
 const label = z.string().min(1).max(96);
-/** Stands in usage rows and metrics: no blanks, and nothing that could be taken for an address is made up here. */
+/** Part of usage rows and metrics, so it has no blanks. */
 const id = z.string().regex(/^[A-Za-z0-9._:/@-]{1,96}$/, 'must be letters, digits and . _ : / @ -');
 
-/** The address of an entry's engines: one, or a name that stands for several. */
+/** The address of an entry's engines: one address, or a name with several. */
 export type Discovery =
   | { kind: 'dns'; host: string; port: number }
   /** `port` is a number, or the name of one of the service's ports. */
@@ -84,13 +84,13 @@ export const engineEntriesSchema = z
   })
   .transform(({ engines }) => engines);
 
-/** One address that stands behind an entry now. */
+/** One current address of an entry. */
 export interface FoundAddress {
-  /** Tells the engine from the others of its entry, alike on every router, without telling its address. */
+  /** Identifies the engine within its entry, equally on every router, without its address. */
   name: string;
   /** Scheme, host and port. */
   origin: string;
-  /** The engine takes no new call and finishes those that it has. */
+  /** Whether the engine takes no new call and finishes its own. */
   isDraining: boolean;
 }
 

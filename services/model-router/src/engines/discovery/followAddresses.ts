@@ -21,7 +21,7 @@ export interface TargetFault {
 }
 
 export interface Addresses {
-  /** Every engine that the entries stand for, as far as it is known. */
+  /** Returns every known engine of the entries. */
   list(): ListedEngine[];
   /** Targets whose engines cannot be listed. */
   listFaults(): TargetFault[];
@@ -29,8 +29,8 @@ export interface Addresses {
 }
 
 /**
- * Keeps the addresses behind entries that name a DNS name or a service of the cluster, asking every 3 s. One that cannot be
- * asked keeps its last good list. `onChange` is called when a list changed.
+ * Keeps the addresses of entries with a DNS name or a service of the cluster, and reads them every 3 s. If a read
+ * fails, the last good list stays in use. `onChange` is called after a change.
  */
 export function followAddresses({
   entries,

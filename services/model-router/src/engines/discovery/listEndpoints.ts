@@ -32,29 +32,32 @@ const slicesSchema = z.object({
 type Slice = z.output<typeof slicesSchema>['items'][number];
 type Endpoint = NonNullable<Slice['endpoints']>[number];
 
-/** How the API of the cluster is reached. */
+/** Address and credentials of the cluster's API. */
 export interface KubernetesApi {
   url: string;
-  /** Folder with the service account's `token` and `ca.crt`, both of which the cluster exchanges from time to time. */
+  /** Folder of the service account's `token` and `ca.crt`, which the cluster replaces from time to time. */
   accountDir: string;
 }
 
-/** Lists what stands behind a service of the cluster. */
+/** Lists the endpoints of a service of the cluster. */
 export interface EndpointLister {
-  /** Rejects when the API does not answer within 3 s, or not as it should. */
+  /** Rejects if the API does not answer correctly within 3 s. */
   list(entry: { namespace: string; service: string; port: string }): Promise<FoundAddress[]>;
   close(): Promise<void>;
 }
 
-/** Makes a lister that reads all of a service's EndpointSlices every time: a list cannot miss a change, as a watch can. */
+/**
+ * Creates a lister that reads all EndpointSlices of a service each time, because a list cannot miss a change, unlike a
+ * watch.
+ */
 export function createEndpointLister({ url, accountDir }: KubernetesApi): EndpointLister {
   let trusted: { ca: string; agent: Agent } | undefined;
 
-  /** A connection that trusts the cluster's authority as it is now. */
+  /** Returns an agent that trusts the cluster's current authority. */
   async function connect(): Promise<Dispatcher> {
     const ca = url.startsWith('https:') ? await readFile(join(accountDir, 'ca.crt'), 'utf8') : '';
     if (trusted?.ca === ca) return trusted.agent;
-    // No wait between looking and replacing, so that lists side by side make one agent and not one each.
+    // No await between check and replacement, so that concurrent lists create one agent.
     void trusted?.agent.destroy();
     const agent = new Agent({ connect: { timeout: CLUSTER_TIMEOUT_MS, ...(ca !== '' && { ca }) } });
     trusted = { ca, agent };
@@ -97,7 +100,7 @@ export function createEndpointLister({ url, accountDir }: KubernetesApi): Endpoi
   };
 }
 
-/** An endpoint may stand in two slices while it moves; in one of them it may already be ready. */
+/** Keeps an address. An endpoint may be in two slices while it moves, and be ready in only one of them. */
 function keep(found: Map<string, FoundAddress>, address: FoundAddress): void {
   const known = found.get(address.origin);
   if (!known || known.isDraining) found.set(address.origin, address);

@@ -8,7 +8,7 @@ const EMPTY = new Set(['ENODATA', 'ENOTFOUND']);
 /** The queries to name servers. */
 export type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** The name servers of the machine, each asked twice for 2 s at most. */
+/** Creates the resolver with the machine's name servers, each queried twice for 2 s at most. */
 export const systemNameServer = (): NameServer => new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 });
 
 /**

@@ -17,7 +17,7 @@ const LIMITS = {
   textBytes: Number.POSITIVE_INFINITY,
 };
 
-/** Returns the value that an engine's JSON stands for; undefined where it is no JSON, too deep, or has too many values. */
+/** Parses an engine's JSON. Returns undefined if it is no JSON, too deep, or has too many values. */
 export function parseEngineJson(bytes: Buffer): unknown {
   const { depth, values } = scanJson(bytes, { ...LIMITS, values: MAX_VALUES });
   if (depth > LIMITS.depth || values > MAX_VALUES) return undefined;

@@ -104,45 +104,45 @@ export const REPORTS_BEFORE_LESS = 2;
 export const ENGINE_QUEUE_MS = 1_000;
 /** The factor by which a limit that was felt grows, while little waits. */
 export const ROOM_STEP_FACTOR = 1.25;
-/** Most that a limit becomes: an engine whose calls share most of their prompts carries many times what its cache holds. */
+/** Most growth of a limit, because calls with mostly equal prompts fit many times into an engine's cache. */
 export const MOST_ROOM_FACTOR = 8;
-/** Part that is left of what was under way on an engine that says it is full. */
+/** Part of the load that stays the limit after an engine reported to be full. */
 export const AFTER_BUSY_SHARE = 0.8;
-/** For so long an engine gets no call after it has said that it is full, twice as long each time … */
+/** Pause of calls after an engine reported to be full, doubled each time … */
 export const FIRST_CLOSED_MS = 250;
-/** … up to this: it is no fault, and room is wanted. */
+/** … up to this, because a full engine is healthy and needed. */
 export const LONGEST_CLOSED_MS = 8_000;
-/** Calls that an engine is always thought to carry, or the mean of them in tokens: a report is no exact measure. */
+/** Least limit of an engine, in calls or their mean in tokens, because reports are not exact. */
 export const LEAST_ROOM_CALLS = 4;
-/** Work that a key gives back within this time is soon enough for others: no call waits longer for its turn. */
+/** Time within which a key's calls end soon enough for other keys: the longest wait for a turn. */
 export const SOON_MS = 20_000;
 
 /* Counting prompts. */
 
-/** For all questions of a call together: a prompt that cannot be counted by then is judged by its bytes. */
+/** Longest count of a prompt, over all its questions. After it the byte bound decides. */
 export const COUNT_TIMEOUT_MS = 2_000;
 /** Part of `COUNT_TIMEOUT_MS` that a count may wait in the queue. The rest is for the engine. */
 export const COUNT_TURN_MS = 1_000;
-/** Questions of one call at once: a list of texts has one each. */
+/** Concurrent questions of one call. A list of texts has one for each text. */
 export const COUNTS_AT_ONCE = 16;
-/** Engines that one question goes to at most: a prompt that breaks them must not go round the fleet. */
+/** Most engines that one question goes to, so that a prompt that breaks engines does not reach the whole fleet. */
 export const COUNT_ENGINES = 2;
 
 /* Finding engines. */
 
-/** Entries of an engines file: more are a mistake. */
+/** Most entries of an engines file; more are a mistake. */
 export const MAX_ENTRIES = 1_000;
-/** More addresses than this behind one entry are a mistake, and the rest is left out. */
+/** Most addresses of one entry. More are a mistake, and the rest is ignored. */
 export const MAX_ADDRESSES = 500;
-/** How old what is known of a name or a service may be. */
+/** Most age of the addresses of a name or a service. */
 export const ADDRESSES_ROUND_MS = 3_000;
 /** Longest wait for the cluster's API. */
 export const CLUSTER_TIMEOUT_MS = 3_000;
 /** Slices in one answer of the cluster's API … */
 export const CLUSTER_PAGE_SIZE = 500;
-/** … and answers: more than any service has. */
+/** … and most pages, above the size of any service. */
 export const MAX_CLUSTER_PAGES = 10;
-/** Longest wait for a name server, which is asked twice. */
+/** Longest wait for a name server, which is queried twice. */
 export const DNS_TIMEOUT_MS = 2_000;
-/** Age of what an operator said on another router. */
+/** Most age of the list of cordoned engines. */
 export const DRAINS_ROUND_MS = 2_000;

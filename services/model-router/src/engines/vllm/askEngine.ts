@@ -4,15 +4,15 @@ export interface EngineQuestion {
   path: string;
   /** Sent as JSON; a GET without it. */
   body?: object;
-  /** The most that is read of an answer; the rest is dropped with its connection. */
+  /** Most bytes of an answer that are read. The rest is dropped with its connection. */
   maxBytes: number;
   signal: AbortSignal;
   headers?: Record<string, string>;
-  /** Hears a good answer as it grows: all of it that is here by now, each time more comes. */
+  /** Receives a successful answer as it grows: the whole text so far, at each read. */
   onText?: (text: string) => void;
 }
 
-/** Asks an engine something that is no call of a client's. Rejects when the signal fires or the connection breaks. */
+/** Sends a request of the router's own to an engine. Rejects if the signal fires or the connection breaks. */
 export async function askEngine(
   pool: EngineConnection,
   { path, body, maxBytes, signal, headers = {}, onText }: EngineQuestion,

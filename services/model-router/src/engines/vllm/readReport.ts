@@ -45,10 +45,13 @@ export function parseReport(page: string, atMs: number): EngineReport {
   };
 }
 
-/** One sample for each state that there is, 1 for the one the engine is in: `awake` is one of them. */
+/**
+ * Returns whether a sample shows sleep. Each state has a sample, with 1 for the current one; `awake` is one of the
+ * states.
+ */
 const saysAsleep = ({ labels, value }: Sample): boolean => labels.get('sleep_state') !== 'awake' && value > 0;
 
-/** The capacity stands in labels; 0 where they do not say it. Blocks of a model with layers of several kinds are shared by these. */
+/** Returns the cache capacity from labels, 0 if they lack it. Layers of several kinds share the blocks of a model. */
 function cacheTokensOf({ labels }: Sample): number {
   const stated = Number(labels.get('kv_cache_size_tokens'));
   const tokens = stated > 0 ? stated : Number(labels.get('num_gpu_blocks')) * Number(labels.get('block_size'));

@@ -7,13 +7,13 @@ const CONTEXT_SENTENCES = [
   'context length is only',
   'maximum model length',
   'cannot be greater than max_model_len',
-  // No call asks for 0 tokens: a recent engine cut it to what a prompt that fills the window exactly leaves.
+  // No call requests 0 tokens. A recent engine cuts the request to 0 if the prompt fills the window exactly.
   'max_tokens must be at least 1, got 0',
 ];
-/** Parts of what engines say of an image that they cannot decode; newer ones name it as the parameter as well. */
+/** Parts of engines' messages about an image that they cannot decode. Newer engines also name it as the parameter. */
 const IMAGE_SENTENCES = ['cannot identify image file', 'image file is truncated', 'base64 data URLs'];
 const MAX_MESSAGE_LENGTH = 1_000;
-/** Length of an engine's text that is looked through. */
+/** Length of an engine's text that is searched. */
 const MAX_READ_LENGTH = 8_000;
 
 interface EngineErrorBody {

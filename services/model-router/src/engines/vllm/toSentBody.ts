@@ -8,7 +8,7 @@ export interface SentBody {
   headers?: { 'content-length': string };
 }
 
-/** A body in pieces, of which a long one is sent slice by slice. */
+/** A body in pieces. A long one is sent slice by slice. */
 export function toSentBody(pieces: readonly Buffer[]): SentBody {
   const slices = toSlices(pieces);
   const [first] = slices;

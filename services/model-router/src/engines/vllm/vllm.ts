@@ -38,7 +38,7 @@ const countTokens: Dialect['countTokens'] = async (engine, { request, question, 
   const bytes = await readAnswer(body, { maxBytes: MAX_COUNT_BYTES });
   if (statusCode >= 400 && statusCode < 500) throw new RefusedQuestion(`engine answered ${statusCode}`);
   if (statusCode !== 200) throw new Error(`engine answered ${statusCode} to a question for a count`);
-  // Beside it stand all tokens of the prompt, which nobody needs.
+  // The answer also has all tokens of the prompt, which are not parsed.
   return countSchema.parse(parseEngineJson(findEngineMembers(bytes)?.get('count') ?? NOTHING));
 };
 
@@ -54,14 +54,14 @@ export const vllm: Dialect = {
   countTokens,
 };
 
-/** An engine that takes longer for so little is as slow as it was. */
+/** Longest trial. An engine that takes longer for so little is still slow. */
 const TRIAL_TIMEOUT_MS = 10_000;
 const MAX_TRIAL_BYTES = 65_536;
-/** An error may come as an event, and soon. */
+/** Pattern of the first event with content, because an error may come early as an event. */
 const FIRST_EVENT = /"choices"\s*:\s*\[\s*\{/;
 const COMPLETION_TOKENS = /"completion_tokens"\s*:\s*(\d+)/;
 
-/** A model that has no chat template is asked for a completion. */
+/** Returns the requests of a trial. A model without a chat template gets a completion. */
 const questionsFor = (model: string, { promptTokens, outputTokens }: Trial): { path: string; body: object }[] => {
   const text = `Repeat these letters:${someLetters(promptTokens)}`;
   const fields = { model, max_tokens: outputTokens, stream: true, stream_options: { include_usage: true } };
@@ -71,13 +71,15 @@ const questionsFor = (model: string, { promptTokens, outputTokens }: Trial): { p
   ];
 };
 
-/** To about every tokenizer a letter with a space before it is one token. Drawn at random, so no engine has them cached. */
+/**
+ * Returns random letters, so that no engine has them cached. Most tokenizers make one token of a letter with a space.
+ */
 const someLetters = (count: number): string =>
   Array.from({ length: count }, () => ` ${String.fromCharCode(97 + randomInt(26))}`).join('');
 
 /**
- * Sends an engine a trial under a name it serves, and reports how it goes. Ends it in any case, within 10 s. This is no client's
- * call: nobody is charged, and its request id begins with `probe-`.
+ * Sends an engine a trial under a served name, and reports its progress. Ends the trial in every case, within 10 s. No
+ * client is charged, and its request id begins with `probe-`.
  */
 export async function sendTrial(pool: EngineConnection, model: string, trial: Trial): Promise<void> {
   const signal = AbortSignal.timeout(TRIAL_TIMEOUT_MS);
@@ -100,7 +102,7 @@ export async function sendTrial(pool: EngineConnection, model: string, trial: Tr
         trial.end(completionTokens === undefined ? undefined : Number(completionTokens));
         return;
       }
-      // One that has no time now is not asked twice.
+      // A busy or failing engine gets no second request.
       if (status >= 500 || status === 429) break;
     }
     trial.end(undefined);

@@ -15,21 +15,21 @@ import type { PricedModel } from '../../catalog/catalog.ts';
 export interface EngineUsage {
   promptTokens: number;
   completionTokens: number;
-  /** Part of the prompt read from the prefix cache; an engine that does not say counts as none. */
+  /** Part of the prompt read from the prefix cache; 0 if the engine does not report it. */
   cachedPromptTokens: number;
 }
 
-/** Why a call is charged: its answer is whole, its client left it, or the router ended it. */
+/** Why a call is charged: its answer is complete, its client left, or the router ended it. */
 export type SuccessReason = 'completed' | 'client_left' | `cut_${CutReason}`;
 
-/** How a call ended. A `success` always has the engine's own counts; whatever else ends it costs nothing. */
+/** The end of a call. A `success` always has the engine's counts; other ends cost nothing. */
 export type Ending =
   | { status: 'success'; reason: SuccessReason; usage: EngineUsage }
   | { status: 'failure'; reason: string }
-  /** The engine ended without saying how much it used, or the client left or the stream was cut before it said. */
+  /** The engine ended without a count, or the client left or the stream was cut before a count. */
   | { status: 'unknown'; reason: string };
 
-/** The client left a stream of which no event had come from the engine yet: no count is missing, as none was due. */
+/** The client left a stream before the engine's first event, so a missing count is expected. */
 export const LEFT_BEFORE_FIRST_EVENT = {
   status: 'unknown',
   reason: 'client_left_before_first_event',
@@ -61,14 +61,14 @@ export interface OpenCallsOptions {
   log: Logger;
 }
 
-/** The calls of text under way in this router. */
+/** The text calls in progress in this router. */
 export class OpenCalls extends CallBook {
   constructor(options: OpenCallsOptions) {
     super({ ...options, noneDueReason: LEFT_BEFORE_FIRST_EVENT.reason });
   }
 }
 
-/** An admitted call of text: opened in the book, until it is ended. */
+/** An admitted text call: in the book from its opening to its end. */
 export class OpenCall implements BookedCall<EndOfCall> {
   readonly callId: string;
   readonly span: CallSpan;
