@@ -36,7 +36,7 @@ import type { LookUpDependencies } from './routes/lookUp.ts';
 export interface AppDependencies {
   routed: Omit<LookUpDependencies, 'countLookUp'>;
   db: Pick<Database, 'query'>;
-  /** The pool of look-ups. */
+  /** The pool of read requests. */
   lookUpDb: Queryable;
   money: Pick<Money, 'isOpen' | 'describeClosedReason' | 'spool'>;
   storeWatch: Pick<StoreWatch, 'listWarnings'>;

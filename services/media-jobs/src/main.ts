@@ -23,16 +23,19 @@ import { openRequests } from './request/openRequests.ts';
 
 /** Life of a key's verdict, as in the other services: a revoked key reads no job after that. */
 const KEY_CACHE_TTL_MS = 5_000;
-/** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
+/** Connections to auth, several times its concurrent work, so that requests do not wait for connections. */
 const QUESTIONS_AT_ONCE = 32;
 /** Connections to the database. Statements touch a few rows each. */
 const POOL_SIZE = 20;
-/** Look-ups of jobs at once, each on a connection of its own; the rest waits in turn, by workspace and key. */
+/** Concurrent read requests of jobs, each on a connection of its own. Others wait in turn, by workspace and key. */
 const LOOK_UPS = { inAll: 6, perWorkspace: 4, waitingPerKey: 100 };
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** Processor time of decoding that ends in a refusal, which takes nothing of a key's rate: 10 s at once, and as much every minute. */
+/**
+ * CPU time for recordings that are then refused, because these take nothing of a key's rate: 10 s at once, and as much
+ * each minute.
+ */
 const REFUSED_DECODING = { bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 } as const;
-/** A job that is cancelled at once takes so much of an engine. */
+/** Least engine time that a cancelled job counts. */
 const LEAST_RUN_MS = 10_000;
 /** Time for jobs at work to end, and for their last steps. */
 const JOBS_TIMEOUT_MS = 30_000;
@@ -127,7 +130,7 @@ startService({
       log,
     });
     shutdown.defer('jobs', () => jobs.close(), { timeoutMs: JOBS_TIMEOUT_MS });
-    // Connections have closed by then: what is left are calls whose clients are gone.
+    // Connections are closed by now, so only calls of departed clients are left.
     shutdown.defer('calls without a client', () => money.callBook.allEnded(), { timeoutMs: JOBS_TIMEOUT_MS });
     return {
       db,

@@ -245,7 +245,7 @@ function toJobError({ code }: JobFault): WireError {
   }
 }
 
-/** Makes the wire form of whatever a handler or its guard threw; undefined for what is not a fault of this family. */
+/** Converts an error of a handler or its guard to the wire format. Returns undefined for faults of other families. */
 export const createToWireError =
   (options: AuthErrorOptions) =>
   (error: unknown): WireError | undefined =>

@@ -9,12 +9,12 @@ import type { KeyBoundFault, RequestFault } from '@turnpike/request-reading/faul
 export type FormFault =
   /** The body is of another type, or names no boundary. */
   | { kind: 'form_not_form_type' }
-  /** Speech-to-text alone, which says so in words of its own: the body has a type, and it is that of no form. */
+  /** Only speech-to-text, which has an error of its own: the body has another type than a form. */
   | { kind: 'upload_not_form_type' }
   | { kind: 'form_malformed' }
   /** More parts, or longer headers or texts of parts, than any operation has. */
   | { kind: 'form_too_large'; maxParts: number; maxTextBytes: number }
-  /** Speech-to-text alone: every other body that is too large is malformed. `sentBytes`: its announced length. */
+  /** Only speech-to-text: every other body above the limit is malformed. `sentBytes`: its announced length. */
   | { kind: 'upload_too_large'; maxBytes: number; sentBytes: number | undefined };
 
 /** Why a model is not served. */
@@ -23,22 +23,24 @@ export type ModelFault =
   | { kind: 'model_not_found'; textModel?: { id: string; paths: readonly string[] } }
   | { kind: 'model_disabled'; model: string }
   | ModelNotAllowed
-  /** Nothing is run without a price, and nothing is free by having none. */
+  /** The model has no price, so it is neither run nor free. */
   | { kind: 'pricing_unavailable'; model: string }
   | { kind: 'catalog_unavailable' };
 
 /** Why a call is not admitted. */
 export type AdmissionFault = GateFault | (Shortfall & { kind: 'insufficient_balance' });
 
-/** Why an admitted call gave nothing. */
+/** Why an admitted call has no result. */
 export type BackendFault =
-  /** No replica could be asked, or the wait would be longer than anybody waits. Nothing was run. */
+  /** No replica took the call, or the wait would be longer than clients wait. Nothing was run. */
   | { kind: 'backend_unavailable'; retryAfterSeconds: number }
-  /** More audio is to be decoded than there is room for. Nothing was run. */
+  /** Too much audio waits for decoding. Nothing was run. */
   | { kind: 'transcode_overloaded'; retryAfterSeconds: number }
   /** The engine took the call and failed it. */
   | { kind: 'backend_failed' }
-  /** The engine refused the request as the client's mistake, and named a field of ours or none. */
+  /**
+   * The engine refused the request as the client's mistake. `param` is the field that it named, null for none of ours.
+   */
   | { kind: 'backend_refused'; param: string | null }
   | { kind: 'content_refused' }
   /** The format needs times, and the engine gives none. */

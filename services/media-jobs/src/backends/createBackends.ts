@@ -12,26 +12,26 @@ import { toBackendFault } from './verdict/toBackendFault.ts';
 import { kokoro, sglang, speaches, trtllm, vllmAsr, vllmOmni } from './wires/dialects.ts';
 import type { Refusal, Wire } from './wires/wire.ts';
 
-/** The region's media backends, as this process sees them now. */
+/** This process' current view of the region's media backends. */
 export interface Backends {
-  /** Those of a model that take new work: listed, not draining, and in. */
+  /** Returns the replicas of a model that take new work: listed, not draining, and in. */
   replicasFor(model: string): Replica[];
-  /** Whether the file lists one for a model, whatever its state. */
+  /** Returns whether the file lists a replica for a model, in any state. */
   isConfigured(model: string): boolean;
-  /** All that the file lists. */
+  /** Returns all replicas of the file. */
   list(): { replica: Replica; state: ReplicaState; hasMissedCheck: boolean }[];
-  /** One by its id; undefined once the file no longer lists it. */
+  /** Returns a replica by its id; undefined if the file does not list it. */
   find(id: string): Replica | undefined;
-  /** Why the backends file cannot be used. Undefined while it is in force. */
+  /** Why the backends file cannot be used. Undefined while it is in use. */
   fileFault(): FileFault | undefined;
-  /** How a replica is spoken to. What it fails at counts for its health. */
+  /** Returns the protocol of a replica. Its failures count for the replica's health. */
   dialectOf(replica: Pick<Replica, 'engine'>): Dialect;
-  /** Breaks off whatever is under way. */
+  /** Aborts all requests in progress. */
   close(): Promise<void>;
 }
 
 export interface BackendsOptions {
-  /** JSON file that lists them; read again when it changes. */
+  /** JSON file of the backends, read again when it changes. */
   file: string;
   metrics: { alerted(kind: 'backend_misconfigured'): void };
   log: Logger;
@@ -49,7 +49,7 @@ const WIRES: Record<EngineName, (wire: Wire) => Dialect> = {
 /** Returns the identity of an entry over changes of its other fields. Another address is another replica. */
 const keyOf = ({ id, url, engine, model }: Replica): string => [id, url, engine, model].join(' ');
 
-/** Follows the backends file and looks after each replica in it. Throws one line when the file cannot be used. */
+/** Follows the backends file and watches each replica in it. Throws a one-line error if the file cannot be used. */
 export function createBackends({ file, metrics, log }: BackendsOptions): Backends {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
@@ -69,7 +69,7 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
   const watchOf = (replica: Replica): ReplicaWatch | undefined => watches.get(keyOf(replica));
   const stateOf = (replica: Replica): ReplicaState => watchOf(replica)?.state ?? 'starting';
 
-  /** Looks after what the file lists, and no longer after what it does not. */
+  /** Starts watching new replicas of the file, and stops watching removed ones. */
   function reconcile(): void {
     const wanted = new Set(backendsFile.entries().map(keyOf));
     for (const [key, watch] of watches) {
@@ -88,7 +88,10 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
     }
   }
 
-  /** One that takes no connection, or no work, is out at once: nothing else has to find that out. */
+  /**
+   * Sends a request to a replica. A replica that takes no connection, or no work, is out at once, so that no other
+   * request has to find out.
+   */
   async function ask(replica: Replica, question: Question): Promise<Answer> {
     try {
       return await askBackend(agent, replica, question);
@@ -100,7 +103,7 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
 
   async function refusalOf(replica: Replica, { answer, begins, text }: Refusal): Promise<BackendFault> {
     const { status, retryAfterMs } = answer;
-    // Its status alone says enough where its text does not come.
+    // Without its text the status alone decides.
     const sentence = text ?? (await readText(answer, MAX_ERROR_BYTES).catch(() => ''));
     const fault = toBackendFault(status, readEngineError(sentence), { begins, retryAfterMs });
     if (fault.kind === 'misconfigured') watchOf(replica)?.leaveOut('misconfigured');

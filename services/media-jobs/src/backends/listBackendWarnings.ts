@@ -2,8 +2,8 @@ import type { Warning } from '@turnpike/http-service/healthRoutes';
 import type { Backends } from './createBackends.ts';
 
 /**
- * Lists what an operator has to look at: a refused backends file, and models for which no backend takes work. A backend is named from
- * its first missed check until it is left out.
+ * Lists problems for the operator: a refused backends file, and models without a backend that takes work. A backend is
+ * listed from its first missed check until it is left out.
  */
 export function listBackendWarnings(backends: Pick<Backends, 'list' | 'fileFault'>): Warning[] {
   const file = backends.fileFault();

@@ -12,7 +12,7 @@ const ENGINES = [
 ] as const satisfies readonly EngineName[];
 
 const entrySchema = z.strictObject({
-  /** Stands in rows, logs and metrics. */
+  /** Part of rows, logs and metrics. */
   id: z.string().regex(/^[A-Za-z0-9._:/@-]{1,96}$/, 'must be letters, digits and . _ : / @ -'),
   url: z
     .url({ protocol: /^https?$/, error: 'must be an address, as in http://10.0.0.7:8000' })

@@ -21,7 +21,7 @@ import { fromRequest } from './work/toRequest.ts';
 export interface JobToMake
   extends Pick<NewJob, 'priceVersion' | 'billingUnit' | 'unitPrice' | 'unitsBound' | 'digest'> {
   request: MediaRequest;
-  /** The client waits for it and is told no job. */
+  /** Whether the client waits for the result and gets no job. */
   isHidden: boolean;
   hold: Hold;
   claim: Claim;

@@ -15,7 +15,7 @@ const MOST_AT_WORK = 64;
 const LEFT_TO_OTHERS_MS = 2_000;
 /** Most ended jobs that a process tends at once. */
 const MOST_TENDED = 32;
-/** Most jobs that one look ends because they are late, or because their model is switched off. */
+/** Most jobs that one poll ends, because they are late or their model is disabled. */
 const MOST_ENDED = 100;
 
 export interface JobPoll {

@@ -17,7 +17,7 @@ const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Keys in memory: a client asks for its job once a second, and each answer shows the prompt. */
+/** Keys in memory, because a client polls its job once a second, and each answer shows the prompt. */
 const MAX_KEYS = 2_000;
 
 /**

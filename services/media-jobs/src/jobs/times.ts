@@ -6,7 +6,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 export const LEASE_MS = 15 * SECOND_MS;
 /** Time that a stopping process gives its jobs, so that an image that is nearly there need not be rendered again. */
 export const GRACE_MS = 20 * SECOND_MS;
-/** Pause between two looks for something to do, unless the process knows of something. */
+/** Pause between two polls for work, unless the process knows of some. */
 export const POLL_MS = 250;
 
 /** Longest wait of a job for its turn, shorter for a client that waits for its images. */
@@ -30,7 +30,10 @@ export const STORE_MS = HOUR_MS;
 
 /** Time for which a client sees an ended job. */
 export const SHOWN_MS = 24 * HOUR_MS;
-/** Time until a clip and its prompt are removed: between 24 and 48 hours. All else is removed once its client does not see it any more. */
+/**
+ * Time until a clip and its prompt are removed: between 24 and 48 hours. Other data is removed once its client no
+ * longer sees it.
+ */
 export const VIDEO_KEPT_MS = SHOWN_MS + 5 * MINUTE_MS;
 /** Time within which a worker notices that its job was cancelled, and stores nothing more. */
 export const CANCELLED_KEPT_MS = MINUTE_MS;

@@ -14,11 +14,11 @@ interface Watched {
 export interface JobWatch {
   /** Resolves once the job is in another state, or the signal fires. Never rejects. */
   untilChanged(watched: Watched, signal: AbortSignal): Promise<void>;
-  /** Looks now: a job of this process has taken a step. */
+  /** Polls now, because a job of this process has taken a step. */
   wake(): void;
 }
 
-/** Waits for changes of jobs with one look for all callers, four times a second while any caller waits. */
+/** Waits for changes of jobs with one poll for all callers, four times a second while any caller waits. */
 export function watchJobs(db: Queryable, { log }: { log: Logger }): JobWatch {
   const waiting = new Map<symbol, Watched & { resolve: () => void }>();
   let pausing = new AbortController();

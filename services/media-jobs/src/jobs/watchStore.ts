@@ -17,13 +17,13 @@ const REFUSED_MS = 30_000;
 const REFUSALS: readonly (UnavailableReason | undefined)[] = ['overloaded', 'failing', 'refused'];
 
 export interface StoreWatch extends Pick<Repetition, 'close'> {
-  /** Says since when the object store gives no answer of use, or that it refuses writes, and nothing while it does its work. */
+  /** Returns a warning while the object store gives no usable answer or refuses writes, with its start. */
   listWarnings(): Warning[];
 }
 
 /**
- * Looks every two seconds whether the object store answers, so that one that is away is known before a job needs it. Returns the store
- * with a `put` that counts failures and remembers a refusal, because a store that is full answers all the same.
+ * Checks every two seconds whether the object store answers, so that an outage is known before a job needs the store.
+ * Returns the store with a `put` that counts failures and remembers a refusal, because a full store still answers.
  */
 export function watchStore<Store extends Pick<ObjectStore, 'head' | 'put'>>(
   store: Store,

@@ -22,8 +22,8 @@ const TARGETS: Record<SpeechFormat, string[]> = {
 };
 
 /**
- * The same speech in another format, as it comes. Rejects, or fails, as `audio` does, and with `invalid_output` where that is not what it
- * is said to be; `audio` is ended with it.
+ * Converts speech to another format as it arrives. The result fails with the error of `audio`, and with
+ * `invalid_output` if that is not in format `from`. `audio` ends with the result.
  */
 export async function convertSpeech(
   audio: Readable,
@@ -46,7 +46,7 @@ export async function convertSpeech(
   const abort = (): void => void converted.destroy(signal.reason);
   const timer = setTimeout(() => converted.destroy(new MediaFault('overloaded')), LIMITS.wallMs).unref();
   const converted = new PassThrough({
-    // At once, whatever still waits for more.
+    // The result ends at once, without its remaining bytes.
     destroy(error, done) {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);

@@ -18,7 +18,10 @@ export async function readFlacSamples(file: FileHandle): Promise<number> {
   return isWhole ? Number(bytes.readBigUInt64BE() & COUNT_MASK) : 0;
 }
 
-/** Writes the count of samples of a FLAC file that was decoded to its end. One behind a tag stays as it is. */
+/**
+ * Writes the number of samples of a FLAC file that was decoded to its end. A file with a tag before its header stays
+ * unchanged.
+ */
 export async function writeFlacSamples(file: FileHandle, seconds: number): Promise<void> {
   const mark = Buffer.alloc(MARK.length);
   await file.read(mark, 0, mark.length, 0);

@@ -10,7 +10,7 @@ export type MediaFaultKind =
   /** Too much waits to be converted already, or this takes longer than it may. */
   | 'overloaded';
 
-/** Why a file cannot be used. Its message holds nothing of the file, and nothing that a tool says of it. */
+/** Why a file cannot be used. Its message has no content of the file and no text of a tool. */
 export class MediaFault extends Error {
   override name = 'MediaFault';
   readonly kind: MediaFaultKind;

@@ -3,7 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
-/** A file without a name: nobody else can open it, and nothing is left of it when this process ends, however that happens. */
+/** A file without a name. No other process can open it, and it is gone at every kind of end of this process. */
 export interface PrivateFile {
   readonly handle: FileHandle;
   /** Path by which this process, and no other, can open the file again. */

@@ -1,7 +1,7 @@
 /** Names for ffmpeg of the kinds of files that speech-to-text takes. */
 export type SoundKind = 'flac' | 'mp3' | 'mov' | 'ogg' | 'wav' | 'matroska' | 'mpeg';
 
-/** Bytes at the beginning of a file by which its kind is told. */
+/** Bytes at the beginning of a file that decide its kind. */
 export const SNIFFED_BYTES = 4_096;
 
 const at = (head: Buffer, offset: number, text: string): boolean =>

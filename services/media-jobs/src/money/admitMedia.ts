@@ -19,7 +19,7 @@ export interface AdmitMediaDependencies extends GateDependencies {
 
 export interface MediaToAdmit {
   key: KeyRecord;
-  /** Asks again who is calling, after the key was found to have changed. */
+  /** Authenticates the key again, after its record was found to have changed. */
   authenticateAgain: () => Promise<KeyRecord>;
   operation: MediaOperation;
   resolved: ResolvedModel;

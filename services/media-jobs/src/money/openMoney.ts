@@ -16,7 +16,7 @@ export interface Money extends OpenedHolds {
   settleJob(ended: EndedCall & { event: UsageRecorded }): Promise<boolean>;
 }
 
-/** Opens what holds are made of, and the calls under way on top. */
+/** Opens the parts of holds, and the book of calls in progress. */
 export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
   const opened = await openHolds(base, { ...metrics, service: 'media-jobs' });
   const { holds, spool, shards, isOpen } = opened;

@@ -3,7 +3,7 @@ import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageR
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
 import { chargeOf, type MediaCall } from './mediaCall.ts';
 
-/** How a call ended. A `success` has what we have measured; whatever else ends it costs nothing. */
+/** The end of a call. A `success` has the measured units; other ends cost nothing. */
 export type MediaEnding =
   | { status: 'success'; reason?: 'completed' | 'client_left'; units: number }
   | { status: 'failure'; reason: string };

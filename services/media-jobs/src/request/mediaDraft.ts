@@ -6,17 +6,20 @@ import type { RequestedModel } from './models/modelRules.ts';
 export interface MediaDraft<Request extends MediaRequest> {
   /** Id or alias, from the client. */
   readonly model: string;
-  /** SHA-256 of the fields as they were understood and of the files: the same for a call that its client sends again. */
+  /** SHA-256 of the parsed fields and of the files, equal for a retry of the call. */
   readonly digest: Buffer;
-  /** The request to this model, by its id. Throws `invalid_request` for what the model cannot do, and names what it can. */
+  /**
+   * Returns the request for this model, by its id. Throws `invalid_request` for what the model cannot do, with the
+   * possible values.
+   */
   forModel(model: RequestedModel): Request;
-  /** Counts its body, which was read in vain, where the key's own request is what it was refused for. */
+  /** Counts the body toward the key's allowance if the key's own request is the reason of the refusal. */
   refused(error: unknown): void;
-  /** Lets go of what was read, files included. To be called once nothing needs the request any more, however the call ends. */
+  /** Frees everything that was read, files included. To be called at every end of the call. */
   discard(): Promise<void>;
 }
 
-/** Answers a request, and lets go of what was read of it, however that ends. */
+/** Runs the answer to a request, and frees everything that was read at every end. */
 export async function underDraft<Result>(
   draft: Pick<MediaDraft<MediaRequest>, 'refused' | 'discard'>,
   answer: () => Promise<Result>,

@@ -35,14 +35,17 @@ const UPLOAD_LIMITS: FormLimits = {
   tooLarge: (sentBytes) => ({ kind: 'upload_too_large', maxBytes: UPLOAD_MAX_BYTES, sentBytes }),
 };
 
-/** An image is asked for once in a request, so a key has as many calls on their way as it has fetches. */
+/** A request has one image, so a key has as many calls in progress as fetches. */
 const IMAGE_FETCHES = { inAll: 64, perWorkspace: 16, waitingPerKey: 48 };
 const IMAGE_WAIT_MS = 2_000;
 
-/** Reading as much as a key may send in vain in a second takes some 40 ms of a processor. Files of uploads go to a disk and do not count. */
+/**
+ * Allowance of body bytes that are read for refused calls. Reading a second's bytes takes some 40 ms of CPU time. Files
+ * of uploads go to a disk and do not count.
+ */
 const REFUSED_BODIES = { bound: 'refused_bodies', capacity: 8 * MIB, refillMs: 2_000, least: 1_024 } as const;
 
-/** Refusals for what a key sends, of bodies that were whole. */
+/** Refusals of complete bodies that are the key's doing. */
 const OF_THE_KEY: ReadonlySet<CallFault['kind']> = new Set([
   'body_not_utf8',
   'body_not_json',
@@ -69,20 +72,20 @@ const OF_THE_KEY: ReadonlySet<CallFault['kind']> = new Set([
 ]);
 
 export interface RequestsOptions {
-  /** Private to this process, and emptied now. */
+  /** Folder private to this process, and emptied at the start. */
   folder: string;
-  /** Memory of the bodies of all calls under way. */
+  /** Memory of the bodies of all calls in progress. */
   memoryMaxBytes: number;
   /** Most disk of the files of all calls. */
   diskMaxBytes: number;
   imagesTimeoutMs: number;
-  /** Hosts and ports, `host:port`, that images may be fetched from though they are not public. */
+  /** Hosts and ports, `host:port`, of images that are not public. */
   imagePrivateHosts: ReadonlySet<string>;
 }
 
 /**
- * Reads the bodies of media calls. What is thrown is worded by `api`; then nothing is kept of what was read. A key of which too much
- * was read in vain gets `key_bound_reached` for a while.
+ * Reads the bodies of media calls. `api` has the errors of the thrown faults; then everything read is freed. A key with
+ * too many bytes read for refused calls gets `key_bound_reached` for a while.
  */
 export interface Requests {
   readImageRequest(exchange: Exchange, keyId: string): Promise<MediaDraft<ImageRequest>>;
@@ -93,7 +96,7 @@ export interface Requests {
     exchange: Exchange,
     keyId: string,
   ): Promise<MediaDraft<TranscriptRequest>>;
-  /** Uploads of calls under way, on this disk. */
+  /** Uploads of calls in progress, on this disk. */
   uploads(): { files: number; bytes: number };
 }
 

@@ -3,7 +3,7 @@ import { optional } from '@turnpike/public-api/requestFields';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { z } from 'zod';
 
-/** A parameter of a query. One that stands there twice is a list. */
+/** Reads a query parameter. A repeated one is a list, which is refused. */
 const text = () => z.string('must be given once');
 
 const wholeNumber = (minimum: number, maximum: number) =>
@@ -18,7 +18,7 @@ const JOBS_OF_A_LOOK_UP = 10;
 
 const readList = createFieldReader(
   z.object({
-    // Anything else no job is called, and the database does not take all of it.
+    // No job has another id, and the database does not accept every text.
     after: optional(text().regex(/^\w{1,64}$/, 'must be the id of a video')),
     limit: optional(wholeNumber(1, LIST_MAX)),
     order: optional(z.enum(['asc', 'desc'])),
@@ -29,13 +29,13 @@ const readVideoContent = createFieldReader(
   z.object({ variant: optional(z.literal('video', 'must be video or absent: no thumbnail or spritesheet is made')) }),
 );
 
-/** Returns the look-ups that a page counts as: one for each ten jobs that it may have. */
+/** Returns how many read requests a page counts as: one for each ten jobs of its limit. */
 export function weighList({ limit = LIST_DEFAULT }: Record<string, unknown>): number {
   const jobs = Number(limit);
   return jobs >= 1 && jobs <= LIST_MAX ? Math.ceil(jobs / JOBS_OF_A_LOOK_UP) : 1;
 }
 
-/** Which page of a list is asked for. */
+/** The requested page of a list. */
 export interface ListQuery {
   /** The id of the job after which it begins. */
   after?: string;
@@ -43,16 +43,16 @@ export interface ListQuery {
   order: 'asc' | 'desc';
 }
 
-/** Reads the query of a list, 20 a page and the newest first unless it says otherwise. Throws `invalid_request`. */
+/** Reads the query of a list; default: 20 a page, the newest first. Throws `invalid_request`. */
 export function readListQuery(query: unknown): ListQuery {
   const { after, limit = LIST_DEFAULT, order = 'desc' } = readList(query);
   return { ...(after !== undefined && { after }), limit, order };
 }
 
-/** The index of the image that is asked for. Throws `invalid_request`. */
+/** Returns the requested index of an image. Throws `invalid_request`. */
 export const readContentIndex = (query: unknown): number => readImageContent(query).index ?? 0;
 
-/** Throws `invalid_request` for another variant of a clip than the clip itself: no other is made. */
+/** Throws `invalid_request` for any variant but the clip itself, because no other is made. */
 export function checkContentVariant(query: unknown): void {
   readVideoContent(query);
 }

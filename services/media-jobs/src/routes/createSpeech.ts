@@ -18,7 +18,10 @@ import { claimCall, obtainJob, sendJob, underClaim } from './obtainJob.ts';
 import { readKeptAnswer } from './readKeptAnswer.ts';
 import { reasonOf, toCallError } from './toCallError.ts';
 
-/** POST /v1/audio/speech: the audio as it is made, as bytes or as events; or a job. A retry of speech that is whole gets the same audio. */
+/**
+ * POST /v1/audio/speech: returns the audio while it is made, as bytes or as events, or a job. A retry of complete
+ * speech gets the same audio.
+ */
 export function createSpeech(dependencies: CallDependencies): RequestHandler {
   return async (req, res) => {
     const draft = await dependencies.requests.readSpeechRequest({ req, res }, callingKey(res).keyId);
@@ -143,14 +146,14 @@ async function sendSpokenAudio(
   }
 }
 
-/** Converts the engine's audio to the format that was asked for. */
+/** Converts the engine's audio to the requested format. */
 async function inFormat(
   { media }: Pick<CallDependencies, 'media'>,
   { audio, format }: { audio: Readable; format: SpeechFormat },
   { to, signal }: { to: SpeechFormat; signal: AbortSignal },
 ): Promise<AsyncIterable<Buffer>> {
   if (format === to) return audio;
-  // An engine that makes neither what was asked for nor what it can be made of.
+  // The engine made neither the requested format nor one that can be converted.
   if (format !== 'wav' && format !== 'pcm') throw new BackendFault('misconfigured');
   return media.convertSpeech(audio, { from: format, to, signal });
 }

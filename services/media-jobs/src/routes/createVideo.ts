@@ -23,7 +23,7 @@ export function createVideo(dependencies: LookUpDependencies): RequestHandler {
           ...asked,
           digest: draft.digest,
           isHidden: false,
-          // An image that lies elsewhere is fetched once the call is let in, so that nobody has that for nothing.
+          // An image at an address is fetched after the call is admitted, so that no client gets fetches for nothing.
           complete: (request) => draft.fetchReference(request, caller, leaving.signal),
         },
       );

@@ -30,15 +30,15 @@ export interface CallDependencies {
   authenticator: Pick<Authenticator, 'authenticate' | 'assertMayCall'>;
   admission: AdmitMediaDependencies;
   findShortage: Money['findShortage'];
-  /** Processor time of decoding uploads that were refused, by key. */
+  /** Allowance, by key, of CPU time for decoding uploads that are then refused. */
   refusedDecoding: KeyAllowance;
   callBook: Pick<CallBook, 'open'>;
   jobs: Pick<Jobs, 'obtain' | 'keepClaim' | 'takeRoom' | 'giveUp' | 'make' | 'giveBack' | 'keepAnswer' | 'content'>;
-  /** Time that engines spent on jobs of a key which were cancelled then, by key. */
+  /** Allowance, by key, of engine time for jobs that are then cancelled. */
   cancelledRuns: KeyAllowance;
-  /** Counts a look at a job of a key. Throws a `look_ups_exceeded`. */
+  /** Counts a read request of a key. Throws `look_ups_exceeded`. */
   countLookUp(keyId: string): void;
-  /** Address by which clients reach the region. */
+  /** Address of the region for clients. */
   publicUrl: string;
 }
 
@@ -53,7 +53,10 @@ export interface ResolvedRequest<Request extends MediaRequest> {
   resolved: ResolvedModel;
 }
 
-/** The gate of the model: it is there, the key may call it, and it can do what is asked. Throws a `ModelFault`, or `invalid_request`. */
+/**
+ * The gate of the model: the model exists, the key may call it, and it can serve the request. Throws a `ModelFault` or
+ * `invalid_request`.
+ */
 export function resolve<Request extends MediaRequest>(
   draft: Pick<MediaDraft<Request>, 'model' | 'forModel'>,
   { catalog, backends, authenticator }: Pick<CallDependencies, 'catalog' | 'backends' | 'authenticator'>,
@@ -65,7 +68,7 @@ export function resolve<Request extends MediaRequest>(
   return { request: draft.forModel(resolved.model), resolved };
 }
 
-/** The last gate (`admitMedia`). The answer shows the key's limits from then on. */
+/** The last gate (`admitMedia`). The response then has the key's limits. */
 export async function admit(
   { admission, authenticator }: Pick<CallDependencies, 'admission' | 'authenticator'>,
   { req, res }: Exchange,
@@ -91,12 +94,12 @@ export async function admit(
     noteCall(res, { callId: admitted.call.callId });
     return admitted;
   } catch (error) {
-    // Another process may admit: who asked goes on by a new connection, which leads to one that is ready.
+    // Another process may admit calls. The client reconnects and reaches a process that is ready.
     if (error instanceof ApiError && NOT_HERE.has(error.fault.kind)) res.shouldKeepAlive = false;
     throw error;
   }
 }
-/** Faults of this process alone. */
+/** Faults that concern this process only. */
 const NOT_HERE: ReadonlySet<string> = new Set(['admission_unavailable', 'spool_unavailable']);
 
 interface ToAdmit extends ResolvedRequest<MediaRequest> {
@@ -105,7 +108,7 @@ interface ToAdmit extends ResolvedRequest<MediaRequest> {
   isStream: boolean;
 }
 
-/** Opens the book on a call that is answered as it runs: from here on it has to be ended, whatever comes. */
+/** Opens the book on a call that is answered as it runs. From here on the call has to be ended in every case. */
 export function openCall(
   { admission: { region }, callBook }: Pick<CallDependencies, 'admission' | 'callBook'>,
   res: Response,

@@ -11,7 +11,7 @@ import type { TranscriptRequest } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
 import { findJob, type JobKind, type LookUpDependencies, whereOutputsAre } from './lookUp.ts';
 
-/** GET …/content of a job: what it made, or a part of that. It comes from the store as it is read; nothing else has its bytes. */
+/** GET …/content of a job: returns an output or a part of it. The bytes are streamed from the store. */
 export function getContent(
   kind: JobKind,
   { jobs, lookUps }: Pick<LookUpDependencies, 'jobs' | 'lookUps'>,
@@ -33,7 +33,7 @@ export function getContent(
   };
 }
 
-/** Kept as what was said and when, and written in the format that was asked for at the beginning. */
+/** Sends a transcript. It is stored as text with times, and written in the format of the original request. */
 async function sendTranscript(
   { jobs }: Pick<LookUpDependencies, 'jobs'>,
   res: Response,

@@ -12,7 +12,7 @@ import { preferredWaitMs, readListQuery } from '../request/readQuery.ts';
 import type { ShownJob } from '../terms/job.ts';
 import { findJob, type JobKind, type LookUpDependencies, lookUp, notFound, whereJobsAre } from './lookUp.ts';
 
-/** GET of a job: as it is, or, where its client prefers to wait, once its status is another one. */
+/** GET of a job: returns its current state, or waits for another status if the client prefers that. */
 export function getJob(
   kind: JobKind,
   dependencies: Pick<LookUpDependencies, 'jobs' | 'lookUps' | 'publicUrl'>,
@@ -27,7 +27,7 @@ export function getJob(
   };
 }
 
-/** DELETE of a job: cancels it where it has not ended, and has what it made removed. */
+/** DELETE of a job: cancels an unfinished job, and starts the removal of its outputs. */
 export function deleteJob(kind: JobKind, dependencies: Pick<LookUpDependencies, 'jobs' | 'lookUps'>): RequestHandler {
   return async (req, res) => {
     const { id } = await findJob(kind, dependencies, { req, res });

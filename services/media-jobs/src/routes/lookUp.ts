@@ -14,14 +14,14 @@ import type { CallDependencies, Exchange } from './gates.ts';
 /** Parts of the process that routes of jobs use. */
 export interface LookUpDependencies extends Omit<CallDependencies, 'jobs'> {
   jobs: Jobs;
-  /** Look-ups of jobs at once. */
+  /** Slots of concurrent read requests of jobs. */
   lookUps: FairSlots;
 }
 
-/** Longest that a look-up waits for its turn. */
+/** Longest wait of a read request for its turn. */
 const LONGEST_WAIT_MS = 5_000;
 
-/** Looks jobs up in the turn of the key, or of the owner given in its place. Does not begin if the client has left before. */
+/** Reads jobs in the turn of the key, or of the given owner. Does not begin if the client has left before. */
 export async function lookUp<Result>(
   { lookUps }: Pick<LookUpDependencies, 'lookUps'>,
   res: Response,
@@ -58,7 +58,10 @@ export async function whereOutputsAre<Result>(read: Promise<Result>): Promise<Re
   }
 }
 
-/** Reads the outputs of a job, one after the other. The first is open already: a store that is down is told by a status. */
+/**
+ * Reads the outputs of a job, one after the other. The first is already open, so that a failed store gives an error
+ * status.
+ */
 export async function readOutputs({ jobs }: Pick<LookUpDependencies, 'jobs'>, job: ShownJob): Promise<ReadOutput> {
   const [first] = job.outputs;
   if (!first) throw new Error('a job is completed without an output');
@@ -74,7 +77,10 @@ export async function readOutputs({ jobs }: Pick<LookUpDependencies, 'jobs'>, jo
 /** The families of paths that have jobs. */
 export type JobKind = 'image' | 'audio' | 'video';
 
-/** The job that a path names, if it is of that family and the key's own. Throws `job_not_found`, alike in every other case. */
+/**
+ * Returns the job of a path, if it is of that family and of the key. Throws the same `job_not_found` in every other
+ * case.
+ */
 export async function findJob(
   kind: JobKind,
   { jobs, lookUps }: Pick<LookUpDependencies, 'jobs' | 'lookUps'>,

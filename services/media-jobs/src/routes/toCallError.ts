@@ -8,7 +8,7 @@ const RETRY_AFTER_SECONDS = 2;
 
 const fault = (callFault: CallFault, cause: unknown): ApiError => new ApiError(callFault, { cause });
 
-/** Returns the client's error for a fault of a backend or a file. Returns any other error as it is. */
+/** Returns the client's error for a fault of a backend or a file. Returns any other error unchanged. */
 export function toCallError(error: unknown): unknown {
   if (error instanceof MediaFault) return toMediaError(error);
   if (!(error instanceof BackendFault)) return error;
@@ -45,7 +45,7 @@ function toMediaError(error: MediaFault): ApiError {
   }
 }
 
-/** Why a call failed, as its event says it: a short code of ours. */
+/** Returns the reason of a failed call for its event: a short code of this service. */
 export const reasonOf = (error: unknown): string => {
   const told = toCallError(error);
   return told instanceof ApiError ? told.fault.kind : 'unforeseen';

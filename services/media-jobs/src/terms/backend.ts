@@ -9,36 +9,36 @@ export interface Replica {
   id: string;
   url: string;
   engine: EngineName;
-  /** The canonical id of its model, as the catalog has it. */
+  /** The canonical id of its model. */
   model: string;
-  /** Renders that it is given at a time. */
+  /** Most concurrent renders. */
   slots: number;
-  /** The replica finishes its work, and gets nothing new. */
+  /** Whether the replica finishes its work and gets no new work. */
   draining: boolean;
 }
 
 export type BackendFaultKind =
-  /** The request itself is wrong: another replica would say the same. */
+  /** The request itself is wrong, so every replica would refuse it. */
   | 'refused_request'
   | 'content_refused'
-  /** The replica refused before it began: another replica may be asked, or later. */
+  /** The replica refused before it began. Another replica may take the work, or the same one later. */
   | 'busy'
   | 'unreachable'
-  /** Its connection broke at once: most likely nothing was begun, but nobody knows. Another replica, and no third. */
+  /** The connection broke at once, so probably nothing was begun. One other replica may get the work, but no third. */
   | 'cut_off'
   /** The replica began and failed. */
   | 'failed'
-  /** The replica refuses us, or does not have its own model. */
+  /** The replica refuses this service, or lacks its own model. */
   | 'misconfigured'
   /** The work may have begun, or a content broke off. */
   | 'answer_lost';
 
-/** Why a backend gave nothing: decides what is done next. Its message holds no text of an engine. */
+/** Why a backend gave no result; decides the next step. Its message has no text of an engine. */
 export class BackendFault extends Error {
   override name = 'BackendFault';
   readonly kind: BackendFaultKind;
   readonly retryAfterMs?: number;
-  /** The field that the engine named, where it is a field of ours. */
+  /** The field that the engine named, if it is a field of this API. */
   readonly param?: string;
 
   constructor(
@@ -52,7 +52,7 @@ export class BackendFault extends Error {
   }
 }
 
-/** A job as its backend shows it. */
+/** A job in its backend's answer. */
 export interface BackendJob {
   id: string;
   status: 'queued' | 'in_progress' | 'completed' | 'failed';
@@ -60,18 +60,18 @@ export interface BackendJob {
   failure?: 'generation_failed' | 'content_refused';
 }
 
-/** Settings of a model's clips in the catalog. The engine decides about those that are not set. */
+/** Settings of a model's clips in the catalog. The engine chooses unset ones. */
 export interface ClipSettings {
   fps?: number | undefined;
   steps?: number | undefined;
 }
 
 /**
- * The operations of one engine's wire; absent where it has none. Every call has deadlines and a signal; contents are streams
- * under a cap. What fails is a `BackendFault`, or the signal's reason.
+ * The operations of one engine's wire; absent if it has none. Every call has deadlines and a signal, and contents are
+ * streams with a size limit. Calls reject with a `BackendFault`, or the signal's reason.
  */
 export interface Dialect {
-  /** One image: several are asked for one by one, so that one is in memory at a time. */
+  /** Renders one image. Several are requested one by one, so that only one is in memory. */
   image?(replica: Replica, request: ImageRequest, signal: AbortSignal): Promise<Readable>;
   createVideo?(
     replica: Replica,
@@ -81,9 +81,9 @@ export interface Dialect {
   getVideo?(replica: Replica, id: string, signal: AbortSignal): Promise<BackendJob | 'missing'>;
   listVideos?(replica: Replica, signal: AbortSignal): AsyncIterable<BackendJob>;
   videoContent?(replica: Replica, id: string, signal: AbortSignal): Promise<Readable>;
-  /** Resolves when it is gone or was never there. */
+  /** Resolves once the job is gone or never existed. */
   deleteVideo?(replica: Replica, id: string, signal: AbortSignal): Promise<void>;
-  /** `format` is what the engine made, which may be another than was asked for. */
+  /** `format` is the engine's format, which may differ from the requested one. */
   speech?(
     replica: Replica,
     request: SpeechRequest,

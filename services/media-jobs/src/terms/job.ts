@@ -47,7 +47,7 @@ export interface ShownJob {
   completedAt: Date | null;
   expiresAt: Date | null;
   errorCode: JobErrorCode | null;
-  /** In the order in which they were asked for; empty unless it is completed. */
+  /** In the requested order; empty unless the job is completed. */
   outputs: StoredOutput[];
   /** Null until it has ended. */
   usage: { billingUnit: MediaBillingUnit; units: number; chargeNanoUsd: bigint } | null;

@@ -33,7 +33,7 @@ export interface VideoRequest {
   prompt: string;
   seconds: number;
   size: Size;
-  /** Its bytes are those of a PNG, JPEG or WebP; `type` is what they are, whatever the client called them. */
+  /** Bytes of a PNG, JPEG or WebP. `type` is their detected type, whatever the client named. */
   inputReference?: { bytes: Buffer; type: string };
 }
 

@@ -1,6 +1,6 @@
 import type { TranscriptRequest } from './mediaRequest.ts';
 
-/** A part of a recording's text. The engine says of it what it says, by the names of the public convention. */
+/** A part of a recording's text, with the fields of the engine by their public names. */
 export interface Segment {
   start: number;
   end: number;

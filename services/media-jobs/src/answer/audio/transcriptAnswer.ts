@@ -44,7 +44,8 @@ export interface TranscriptAnswer {
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * Writes a transcript in the format that was asked for. Throws `times_unavailable` where the format has times and the engine gave none.
+ * Writes a transcript in the requested format. Throws `times_unavailable` if the format has times and the engine gave
+ * none.
  */
 export function toTranscriptAnswer(transcript: Transcript, form: TranscriptForm, heard: Heard): TranscriptAnswer {
   if (lacksTimes(transcript, form)) throw new ApiError<BackendFault>({ kind: 'times_unavailable' });
@@ -115,7 +116,10 @@ function toVerboseBody(
   };
 }
 
-/** Writes all fields of the convention, since clients refuse a segment without one. Where the engine says nothing, tokens are none and numbers 0. */
+/**
+ * Writes all fields of the convention, because clients refuse a segment without one. Missing tokens are an empty list,
+ * missing numbers 0.
+ */
 const toVerboseSegment = (segment: Segment, id: number) => ({
   id,
   seek: segment.seek ?? 0,

@@ -19,7 +19,7 @@ const toCueText = (text: string): string =>
     .replace(/\s*\n\s*/g, '\n')
     .replaceAll('-->', '->');
 
-/** In the order in which they are heard, as players want them; none ends before it begins. */
+/** Returns segments in the order of their times, as players need them. No end is before its start. */
 const inOrder = (segments: readonly Segment[]): Segment[] =>
   segments
     .map(({ start, end, text }) => ({ start, end: Math.max(start, end), text }))

@@ -7,8 +7,8 @@ export interface Range {
 const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 /**
- * The one range of a content of so many bytes that a `Range` header asks for. Undefined for several, for what is none, and for one that
- * cannot be satisfied: then the whole is sent, as HTTP allows.
+ * Returns the single range of a content with so many bytes, from a `Range` header. Returns undefined for several
+ * ranges, a malformed one, and one that cannot be satisfied. Then the whole content is sent, as HTTP allows.
  */
 export function parseRange(header: string | undefined, bytes: number): Range | undefined {
   const [, first = '', last = ''] = RANGE.exec(header ?? '') ?? [];

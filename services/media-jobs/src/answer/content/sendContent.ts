@@ -23,12 +23,12 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'audio/pcm': 'pcm',
 };
 
-/** Headers of an answer that is a key's own, and not to be kept by what lies between. */
+/** Headers of an answer for one key, which caches must not keep. */
 export const OF_ONE_KEY = { 'cache-control': 'private, no-transform', 'x-content-type-options': 'nosniff' };
 
 /**
- * Sends a content, or the range of it that is asked for: a download that was cut goes on where it was. What `open` throws is thrown
- * before anything is sent.
+ * Sends a content, or the requested range of it, so that an interrupted download can continue. An error of `open` is
+ * thrown before anything is sent.
  */
 export async function sendContent(
   { headers }: Pick<IncomingMessage, 'headers'>,
@@ -36,7 +36,7 @@ export async function sendContent(
   { bytes, sha256, type, name, open }: Content,
 ): Promise<Delivery> {
   const etag = `"${sha256}"`;
-  // A range of other bytes than the client has is of no use to it.
+  // A range is useless if the client has bytes of another content.
   const isSame = headers['if-range'] === undefined || headers['if-range'] === etag;
   const range = isSame ? parseRange(headers.range, bytes) : undefined;
   const { start, end } = range ?? { start: 0, end: bytes - 1 };

@@ -12,8 +12,8 @@ import {
 } from './imageAnswer.ts';
 
 /**
- * Sends the images of a job in the form that was asked for: whole, as addresses, or as events. `open` is called where they are read; what it
- * throws is thrown before anything is sent.
+ * Sends the images of a job in the requested form: complete, as addresses, or as events. `open` is called only if the
+ * images are read. Its error is thrown before anything is sent.
  */
 export async function sendImages(
   res: ServerResponse,

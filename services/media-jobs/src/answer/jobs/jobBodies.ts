@@ -90,7 +90,10 @@ const LEAST_MS = 1_000;
 const PER_QUEUED_MS = 1_000;
 const MOST_MS = 10_000;
 
-/** When it may be worth looking again at a job: the usual clients wait for it between two looks. Nothing once it has ended. */
+/**
+ * Returns headers with the time until the next useful poll of a job, which usual clients wait for. Returns none once
+ * the job has ended.
+ */
 export function toPollHeaders({
   status,
   queuePosition,

@@ -16,10 +16,13 @@ const BEGINNINGS: Record<SpeechFormat, (head: Buffer) => boolean> = {
 /** A WAV that has a header and no sample is no speech. */
 const WAV_HEADER_BYTES = 44;
 
-/** Bytes by which speech of a format can be told from an error page, or from a header with nothing behind it. */
+/** Returns how many bytes distinguish speech of a format from an error page, or from a header without samples. */
 export const leastBytesOf = (format: SpeechFormat): number => (format === 'wav' ? WAV_HEADER_BYTES + 1 : 4);
 
-/** Whether an answer that begins so may be speech of a format. What type it says it has counts where its bytes say nothing. */
+/**
+ * Returns whether an answer that begins with `head` may be speech of a format. Its media type counts only if the bytes
+ * prove nothing.
+ */
 export function isSpeech(
   head: Buffer,
   { format, contentType }: { format: SpeechFormat; contentType: string },

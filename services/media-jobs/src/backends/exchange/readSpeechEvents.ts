@@ -14,7 +14,7 @@ const eventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('speech.audio.error') }),
 ]);
 
-/** The audio within server-sent events. `failed` where the engine says so, or the event that ends them does not come. */
+/** Yields the audio within server-sent events. Throws `failed` for an error event, or if the final event is missing. */
 export async function* readSpeechEvents(answer: Answer): AsyncGenerator<Buffer> {
   for await (const data of readEvents(answer)) {
     const { success, data: event } = eventSchema.safeParse(parseJson(data));

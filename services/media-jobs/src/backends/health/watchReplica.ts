@@ -18,6 +18,7 @@ import { readEngineError } from '../verdict/readEngineError.ts';
 import { toBackendFault } from '../verdict/toBackendFault.ts';
 
 /**
+ * The state of a replica.
  * - `starting`: it has not answered yet.
  * - `ready`: it works.
  * - `out`: it is left out until it has passed a check.
@@ -32,21 +33,24 @@ export interface ReplicaWatch {
   readonly hasMissedCheck: boolean;
   /** The replica's name of its model. */
   readonly servedName: string;
-  /** Takes it out of rotation until a check that begins later has passed; one that refuses us again and again for longer and longer. */
+  /**
+   * Takes the replica out of rotation until a later check has passed. Repeated refusals of this service make the time
+   * longer and longer.
+   */
   leaveOut(reason: OutReason): void;
   close(): Promise<void>;
 }
 
 export interface WatchOptions {
   ask: (question: Question) => Promise<Answer>;
-  /** Called each time that it goes out as `misconfigured`. */
+  /** Called each time the replica goes out as `misconfigured`. */
   onMisconfigured: () => void;
   log: Logger;
 }
 
 const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })).min(1) });
 
-/** Looks after a replica: asks for its models every so often, and keeps what that and everything else says of its health. */
+/** Watches a replica: reads its models regularly, and keeps its health by that and by other requests. */
 export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: WatchOptions): ReplicaWatch {
   let state: ReplicaState = 'starting';
   let servedName = replica.model;
@@ -57,7 +61,7 @@ export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: Wa
   let timesOut = 0;
 
   function leaveOut(reason: OutReason): void {
-    timesOut += 1; // a check under way says nothing any more
+    timesOut += 1; // a check in progress no longer counts
     const isNews = state !== 'out';
     const now = performance.now();
     if (reason === 'misconfigured' && now >= outUntilMs) {

@@ -17,7 +17,7 @@ const FIELDS = new Set([
   'temperature',
 ]);
 
-/** Sentences that name a field without saying so. They stand at the beginning, as the rest may repeat the request. */
+/** Messages that imply a field. The patterns match at the beginning, because the rest may repeat the request. */
 const FIELD_SENTENCES: [RegExp, string][] = [
   [/^(Invalid voice|Voice) '/, 'voice'],
   [/^speed must be/, 'speed'],
@@ -26,19 +26,19 @@ const FIELD_SENTENCES: [RegExp, string][] = [
   [/^Audio (exceeds maximum allowed duration|would allocate|decode exceeded)/, 'file'],
   [/^Unsupported language: '/, 'language'],
 ];
-/** An engine that has another model than it was listed for: nobody's request is to blame. */
+/** Messages of an engine with another model than listed. No request is to blame. */
 const MODEL_SENTENCES =
   /^(Model mismatch: |Unsupported model: |The model `[^`]*` does not exist|Model '[^']*' is not installed)/;
 const SAFETY_SENTENCES = /safety (checker|system|filter)|content polic|moderation|nsfw|unsafe content/i;
 
-/** Another time the same request may do. */
+/** Statuses with which the same request may succeed later. */
 const LATER = new Set([408, 409, 425, 429, 503]);
 /** Statuses of an engine that refuses our credentials. */
 const REFUSES_US = new Set([401, 403]);
 /** Statuses of an engine without the path, or without the model in the file. For a job they mean that there is none. */
 const LACKS_MODEL = new Set([404, 405]);
 
-/** Whether an engine's sentence says that it will not make what was asked for. */
+/** Returns whether an engine's message is a refusal for safety. */
 export const isSafetyRefusal = (message: string): boolean => SAFETY_SENTENCES.test(message);
 
 /** Returns the client's name of the field that an engine named; undefined for any other field. */

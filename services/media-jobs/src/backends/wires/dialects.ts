@@ -7,12 +7,13 @@ import { speak } from './speak.ts';
 import { clipFields, videoJobs } from './videoJobs.ts';
 import type { Wire } from './wire.ts';
 
-/** Largest page that vLLM-Omni gives: it answers 422 to a larger one. */
+/** Largest page of vLLM-Omni, which answers 422 to a larger one. */
 const PAGE_SIZE = 100;
 
 /**
- * vLLM-Omni. Videos are forms, with `seconds` as text; who names no length gets one frame. A failed job has the status of its error in
- * newer builds. Speech comes as events where it can be streamed, as their last one says that it is whole.
+ * vLLM-Omni. Videos are forms, with `seconds` as text; without a length they have one frame. A failed job has the
+ * status of its error in newer builds. Speech comes as events if it can be streamed, because the last event proves that
+ * it is complete.
  */
 export const vllmOmni = (wire: Wire): Dialect => ({
   image: renderImage(wire),
@@ -40,7 +41,7 @@ export const sglang = (wire: Wire): Dialect => ({
   }),
 });
 
-/** TensorRT-LLM VisualGen: 202 for a job, `error` as a text, and an AVI unless another container is asked for. */
+/** TensorRT-LLM VisualGen: 202 for a job, `error` as a text, and an AVI unless another container is requested. */
 export const trtllm = (wire: Wire): Dialect => ({
   image: renderImage(wire),
   ...videoJobs(wire, {
@@ -54,7 +55,10 @@ export const trtllm = (wire: Wire): Dialect => ({
 /** vLLM with a speech-to-text model: segments where the model has them, never words. */
 export const vllmAsr = (wire: Wire): Dialect => ({ transcribe: hear(wire, { hasWords: false, timesCostText: true }) });
 
-/** Speaches: faster-whisper, with words, and speech in all formats as events, whose last one says that it is whole. */
+/**
+ * Speaches: faster-whisper, with words, and speech in all formats as events. The last event proves that the speech is
+ * complete.
+ */
 export const speaches = (wire: Wire): Dialect => ({
   transcribe: hear(wire, { hasWords: true, timesCostText: false }),
   speech: speak(wire, {
@@ -71,7 +75,7 @@ export const kokoro = (wire: Wire): Dialect => ({
   }),
 });
 
-/** A form of the fields that are there, and of the image that a video begins with, under a name of ours. */
+/** Creates a form with the present fields and the first image of a video, under a fixed file name. */
 function toForm(
   fields: Record<string, string | number | undefined>,
   inputReference: VideoRequest['inputReference'],

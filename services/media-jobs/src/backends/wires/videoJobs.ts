@@ -42,10 +42,10 @@ type VideoOperations = Required<
 >;
 
 const PATH = '/v1/videos';
-/** There is no clip, and none is to come. */
+/** Statuses of a clip that does not exist and will not. */
 const NO_CONTENT = new Set([400, 404, 409, 410, 422]);
 
-/** The jobs of all engines that make videos: the same paths, and the same shape but for what `readJob` allows for. */
+/** Video jobs on every engine: the same paths, and the same shapes within the limits of `readJob`. */
 export function videoJobs(wire: Wire, { toBody, pageSize }: VideoEngine): VideoOperations {
   const look = (path: string, signal: AbortSignal): Question => ({
     method: 'GET',
@@ -74,11 +74,11 @@ export function videoJobs(wire: Wire, { toBody, pageSize }: VideoEngine): VideoO
       const answer = await wire.ask(replica, look(pathOf(id), signal));
       const text = await readText(answer, MAX_JOB_BYTES);
       const body = parseJson(text);
-      // The body comes first: a failed job may be answered with the status of its error.
+      // The body decides first, because a failed job may have the status of its error.
       const job = readJob(body);
       if (job?.id === id) return job;
       if (isSuccess(answer)) throw answer.broken(new Error('the answer is not that job'));
-      // Engines say it in JSON. What stands between them and us may say 404 of anything.
+      // Engines answer 404 in JSON. A proxy may answer 404 to anything.
       if (answer.status === 404 && body !== undefined) return 'missing';
       throw await wire.refusalOf(replica, { answer, text, begins: 'nothing' });
     },
@@ -130,7 +130,7 @@ const jobSchema = z.object({
 const STATUSES = new Set<string>(['queued', 'in_progress', 'completed', 'failed'] satisfies BackendJob['status'][]);
 const isStatus = (status: string): status is BackendJob['status'] => STATUSES.has(status);
 
-/** A job in any engine's words; undefined where it is none. A status that nobody knows is one of a job that still runs. */
+/** Reads a job of any engine. Returns undefined if the body is none. A job with an unknown status still runs. */
 function readJob(body: unknown): BackendJob | undefined {
   const { success, data } = jobSchema.safeParse(body);
   if (!success) return undefined;
@@ -147,7 +147,7 @@ function readJob(body: unknown): BackendJob | undefined {
 
 const listSchema = z.object({ data: z.array(z.unknown()), has_more: z.boolean().nullish().catch(null) });
 
-/** A page of a list, without what is no job in it. */
+/** A page of a list; entries that are no jobs are dropped. */
 async function readList(answer: Answer): Promise<{ jobs: BackendJob[]; last: string | undefined; hasMore: boolean }> {
   const { success, data: list } = listSchema.safeParse(parseJson(await readText(answer, MAX_LIST_BYTES)));
   if (!success) throw answer.broken(new Error('the answer is no list'));

@@ -4,7 +4,7 @@ import type { Answer, Question } from '../exchange/askBackend.ts';
 
 /** Requests to replicas, for the wires of all engines. Their results count for the health of the replicas. */
 export interface Wire {
-  /** Rejects with a `BackendFault` where no answer comes, whatever the status of one that does. */
+  /** Sends a request and returns its answer, of any status. Rejects with a `BackendFault` if no answer comes. */
   ask(replica: Replica, question: Question): Promise<Answer>;
   /** Returns the fault of an answer whose status is no success. Reads its body, unless that has been read. */
   refusalOf(replica: Replica, refusal: Refusal): Promise<BackendFault>;
@@ -19,7 +19,7 @@ export interface Refusal extends Pick<Question, 'begins'> {
 
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** Asks for an answer with a status of success; any other rejects with what it means. */
+/** Sends a request and returns a successful answer. Rejects with the fault of any other. */
 export async function askForSuccess(wire: Wire, replica: Replica, question: Question): Promise<Answer> {
   const answer = await wire.ask(replica, question);
   if (isSuccess(answer)) return answer;
@@ -29,5 +29,8 @@ export async function askForSuccess(wire: Wire, replica: Replica, question: Ques
 /** Engines take seeds below this. */
 const SEEDS = 2 ** 31;
 
-/** The seed of one render. Some engines begin each request with the same one: what is asked for twice would be made twice alike. */
+/**
+ * Returns a random seed for one render. Some engines begin each request with the same one, so that equal requests would
+ * give equal results.
+ */
 export const drawSeed = (): number => randomInt(SEEDS);

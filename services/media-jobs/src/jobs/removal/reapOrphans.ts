@@ -14,8 +14,8 @@ export interface ReaperOptions extends Pick<JobDependencies, 'db' | 'backends' |
 }
 
 /**
- * Removes clips of replicas that no row names: answers that were lost, jobs that were cancelled, clips of before a restore of the database.
- * A replica may therefore serve one stack only. A clip that a row names may be gone from its replica at any time.
+ * Removes replicas' clips that no row names: of lost answers, of cancelled jobs, and from before a restore of the
+ * database. So a replica may serve one stack only. A clip that a row names may disappear from its replica at any time.
  */
 export function reapOrphans({
   db,

@@ -82,12 +82,15 @@ export const forgetClaim = (db: Queryable, { creationId, version }: Claim): Prom
     sql`DELETE FROM creation WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`,
   );
 
-/** Frees a creation of its job, which is to be cancelled, and ends its claim. 0 where a repeat of the call has the job. */
+/**
+ * Frees a creation of its job, which will be cancelled, and ends its claim. Returns 0 if a repeat of the call has the
+ * job.
+ */
 export const freeOfJob = (db: Queryable, { creationId, version, repeat }: Claim): Promise<number> =>
   db.execute(sql`
     UPDATE creation SET job_id = NULL, version = version + 1, lives_until = now()
     WHERE creation_id = ${creationId}::UUID AND version = ${version} AND repeat = ${repeat}`);
 
-/** Removes creations that no repeat looks for any more. */
+/** Removes creations that are too old for repeats. */
 export const removeOldCreations = (db: Queryable, olderThanMs: number): Promise<number> =>
   db.execute(sql`DELETE FROM creation WHERE claimed_at < now() - ${interval(olderThanMs)}`);

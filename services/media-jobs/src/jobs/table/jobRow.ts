@@ -107,8 +107,8 @@ export const isIn = (states: readonly JobState[]): Sql =>
 /** Longest pause of a poll or retry, and more. */
 const LONGEST_PAUSE_MS = 300_000;
 /**
- * Tests whether a job that waits, runs or is to be settled is due. A time further ahead than a lease or a pause lasts is of before a step
- * back of the database's clock.
+ * Tests whether a job is due: it waits, runs or has to be settled. A time further ahead than a lease or a pause was set
+ * before a step back of the database's clock, and counts as due.
  */
 export const isDue = (leaseMs: number): Sql =>
   sql`(due_at <= now() OR due_at > now() + ${interval(leaseMs + LONGEST_PAUSE_MS)})`;

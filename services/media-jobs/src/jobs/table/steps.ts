@@ -44,11 +44,11 @@ interface TakeOptions {
   limit: number;
 }
 
-/** Takes jobs under way whose next poll is due, or whose worker's lease has lapsed. */
+/** Takes running jobs with a due poll or a lapsed lease. */
 export const takeDueWork = (db: Queryable, options: TakeOptions): Promise<JobRow[]> =>
   take(db, 'takeWork', options, sql`${isIn(UNDER_WAY)} AND ${isDue(options.leaseMs)}`);
 
-/** Takes ended jobs of which something is left to do. Only the owner takes a job that is not settled. */
+/** Takes ended jobs with a remaining step. Only the owner takes a job that is not settled. */
 export const takeDueEnded = (
   db: Queryable,
   { owner, ...options }: TakeOptions & { owner: string },

@@ -49,8 +49,8 @@ function kindOf({ category, outputModalities }: RequestedModel): Kind | undefine
 }
 
 /**
- * The value that was asked for, or else the one that models have by default, or their first. Throws `invalid_request`, which names those
- * allowed.
+ * Returns the requested value, else the usual default, else the model's first value. Throws `invalid_request` with the
+ * allowed values.
  */
 export function oneOf<Value extends string | number>(
   param: string,
@@ -58,7 +58,7 @@ export function oneOf<Value extends string | number>(
   { allowed, byDefault }: { allowed: readonly Value[] | undefined; byDefault?: NoInfer<Value> },
 ): Value {
   const [first] = allowed ?? [];
-  // The catalog takes no model that does not say what it can do.
+  // The catalog refuses a model without its capabilities.
   if (allowed === undefined || first === undefined) throw new Error(`the model does not say which ${param} it has`);
   const chosen = value ?? (byDefault !== undefined && allowed.includes(byDefault) ? byDefault : first);
   if (!allowed.includes(chosen))
@@ -69,7 +69,7 @@ export function oneOf<Value extends string | number>(
   return chosen;
 }
 
-/** The voice that was asked for, by its name or an alias. Throws `invalid_request`, which names the voices. */
+/** Returns the requested voice, by its name or an alias. Throws `invalid_request` with the voices. */
 export function voiceOf(voice: string, { voices, voiceAliases = {} }: Capabilities): string {
   const named = Object.hasOwn(voiceAliases, voice) ? voiceAliases[voice] : voice;
   return oneOf('voice', named, { allowed: voices });

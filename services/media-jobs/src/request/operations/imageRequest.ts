@@ -28,7 +28,7 @@ export function draftImageRequest(value: unknown): Omit<MediaDraft<ImageRequest>
         byDefault: 'png',
       });
       const { output_compression: outputCompression } = fields;
-      // All that a PNG can be asked for is all of the picture.
+      // The only quality of a PNG is lossless.
       if (outputFormat === 'png' && (outputCompression ?? 100) < 100)
         throw invalidRequest('output_compression', 'output_compression is for jpeg and webp');
       return {

@@ -18,8 +18,8 @@ const readFields = createFieldReader(videoRequestSchema);
 
 export interface VideoDraft extends MediaDraft<VideoRequest> {
   /**
-   * The request with the image that lies at an address: it is fetched once the call is admitted, by the rules of images in chat. Throws
-   * `invalid_request`, or what `signal` is aborted with.
+   * Returns the request with the image at its address, fetched after the call is admitted, by the rules of images in
+   * chat. Throws `invalid_request`, or the reason of `signal`.
    */
   fetchReference(request: VideoRequest, caller: SlotOwner, signal: AbortSignal): Promise<VideoRequest>;
 }

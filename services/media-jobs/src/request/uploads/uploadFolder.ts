@@ -17,7 +17,7 @@ export interface UploadFolder {
   held(): { files: number; bytes: number };
 }
 
-/** Empties a folder, which nobody else may look into, and makes files in it. */
+/** Empties a folder, closed to other users, and creates files in it. */
 export async function openUploadFolder(folder: string): Promise<UploadFolder> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
