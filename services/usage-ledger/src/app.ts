@@ -25,11 +25,11 @@ import {
   type RouterHandlerDependencies,
 } from './routes/routerHandlers.ts';
 
-/** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
+/** Connections of the pool for read requests: above the slots below, so that readiness and the operator get some. */
 export const LOOK_UP_CONNECTIONS = 13;
 /**
- * Sums have slots of their own: however slow they are, a call is looked up by its id. In the console's look-ups a workspace takes the
- * part of a key.
+ * Sums have slots of their own, so that slow sums do not delay a call's read by id. In the console a workspace takes
+ * the place of a key.
  */
 const BY_ID = { slots: 5, slotsPerKey: 3 };
 const SUMS = { slots: 3, slotsPerKey: 2 };
@@ -48,9 +48,9 @@ export interface AppDependencies
   /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
   usageQueryTimeoutMs: number;
-  /** The path segment of the look-ups, `svc` unless it was renamed. */
+  /** The path segment of the usage routes, `svc` by default. */
   serviceSegment: string;
-  /** The page where people manage their API keys. */
+  /** The page where clients manage their API keys. */
   keysPageUrl: string | undefined;
   internalGuard: Guard;
 }

@@ -29,25 +29,28 @@ import { followTimeline } from './recovery/followTimeline.ts';
 import { observeRecovery } from './recovery/recoveryMetrics.ts';
 import { forgetSilent } from './recovery/reportRouter.ts';
 
-/** Statements that record and sum; they wait for locks, so they may take long. */
+/** Timeout of statements that record and sum. They wait for locks, so they may take long. */
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** How long a verdict on a key is reused: a revoked key sees its usage for at most so long. */
+/** Time that an authentication result is reused. A revoked key can read its usage for that time at most. */
 const KEY_CACHE_TTL_MS = 5_000;
-/** Look-ups take no more of auth than this; what the model calls ask comes first. */
+/** Concurrent requests to auth for read requests. Model calls go first. */
 const QUESTIONS_AT_ONCE = 8;
-/** Routers wait 10 s for what they ask about recorded calls. */
+/** Below the 10 s that routers wait for answers about recorded calls. */
 const RECORDED_STATEMENT_TIMEOUT_MS = 6_000;
-/** Longest wait for a connection for what no call waits for: where Postgres is slow, a new one takes several answers of it. */
+/**
+ * Longest wait for a connection where no call waits. With a slow Postgres a new connection takes several of its
+ * answers.
+ */
 const PATIENT_MS = 8_000;
 const REPORT_STATEMENT_TIMEOUT_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
-/** Adding up the books reads the rows of open hours; before anything is sealed, every row. */
+/** Timeout of audit statements, which read the rows of open hours, and every row before the first seal. */
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
 /** Part of a run for sealing. The rest of the run adds up the books. */
 const SEALING_TIME_MS = 6 * 60 * 1000;
-/** In the region: the alert `BooksNotChecked` goes by it. */
+/** Interval in the region. The alert `BooksNotChecked` depends on it. */
 const RECONCILE_INTERVAL_MS = 60 * 60 * 1000;
-/** Holding them against Redis asks a router for each workspace. */
+/** Time for the comparison with Redis, which needs a request to a router for each workspace. */
 const AUDIT_REDIS_TIME_MS = 4 * 60 * 1000;
 const ROUTER_TIMEOUT_MS = 2_000;
 const CATALOG_TIMEOUT_MS = 5_000;

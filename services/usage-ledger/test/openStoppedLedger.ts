@@ -1,15 +1,15 @@
 import type { Db } from '../src/database/createDb.ts';
 import { openTestLedger, type TestLedger } from './openTestLedger.ts';
 
-/** A ledger's database whose clock stands still: what a test takes on a busy machine is no time. */
+/** A ledger's database with a stopped clock, so that a busy machine's delays do not count. */
 export interface StoppedLedger extends TestLedger {
   /** Moves the clock on. */
   pass(seconds: number): Promise<void>;
 }
 
 /**
- * Puts a clock in the place of `clock_timestamp()`, for statements and for the defaults of columns. Each look at it comes a microsecond
- * after the one before, so that of two things one is the earlier. `now()` goes on as ever.
+ * Replaces `clock_timestamp()`, for statements and for the defaults of columns. Each call returns a microsecond more
+ * than the one before, so that the order of events is visible. `now()` is unchanged.
  */
 export async function openStoppedLedger(): Promise<StoppedLedger> {
   // A connection keeps the search path that it began with.

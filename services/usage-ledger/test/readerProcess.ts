@@ -10,7 +10,7 @@ process.once('SIGTERM', () => void reader.close());
 const isOfKafka = ({ remotePort }: Socket): boolean =>
   options.brokers.some((broker) => broker.endsWith(`:${remotePort}`));
 
-// From then on Kafka hears nothing of it, without a word; Postgres does.
+// From then on this process sends nothing to Kafka, without notice, but still reaches Postgres.
 process.once('SIGUSR2', () => {
   const write = Socket.prototype.write as (...args: unknown[]) => boolean;
   Socket.prototype.write = function writeUnlessCutOff(this: Socket, ...args: unknown[]): boolean {

@@ -4,12 +4,12 @@ import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { aKeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { urlOf } from './startTestService.ts';
 
-/** A stand-in for auth that knows the keys a test gave it. */
+/** A stand-in for auth with a test's keys. */
 export interface TestAuth {
   url: string;
-  /** A new valid key, changed as the test wants. */
+  /** Adds a new valid key with a test's changes. */
   issueKey(keyId: string, changes?: Partial<KeyRecordBody>): string;
-  /** Makes every look-up fail, as when auth's own database is away. */
+  /** Makes every request fail, as when auth's database is down. */
   breakDown(isBroken: boolean): void;
   close(): void;
 }

@@ -12,7 +12,7 @@ import { envelope, findWording, flat, type WireError } from '@turnpike/public-ap
 export type UsageFault =
   /** No such id, an id of another key, or a row not written yet: from outside they are the same. */
   | { kind: 'usage_not_found' }
-  /** The look-up ran past its allowance. */
+  /** The read request ran past its timeout. */
   | { kind: 'usage_timeout' }
   /** The ledger's database cannot be reached, or too many wait for it. */
   | { kind: 'ledger_unavailable' }
@@ -23,7 +23,10 @@ export type LedgerFault = UsageFault | FaultOf<typeof usageLedgerApi>;
 
 const SOON = retryAfter(1);
 
-/** Makes the words for what a handler of `/v1/svc/…` or its guard threw. Undefined for what nobody foresaw. */
+/**
+ * Converts an error of a handler of `/v1/svc/…` or its guard to the wire format. Returns undefined for unexpected
+ * errors.
+ */
 export const createToPublicError =
   (options: AuthErrorOptions) =>
   (error: unknown): WireError | undefined =>
@@ -32,7 +35,7 @@ export const createToPublicError =
 const wordFault = createFaultWording(usageLedgerApi);
 const wordConsoleFault = createConsoleFaultWording(usageConsoleApi);
 
-/** Words what a handler of the internal listener threw. Undefined for what nobody foresaw. */
+/** Converts an error of an internal handler to the wire format. Returns undefined for unexpected errors. */
 export const toInternalError = (error: unknown): WireError | undefined =>
   wordFault(error) ?? wordConsoleFault(error) ?? toWireError(error);
 

@@ -6,14 +6,14 @@ import { statements } from '../database/statements.ts';
 export interface Balances {
   creditedNanoUsd: NanoUsd;
   spentNanoUsd: NanoUsd;
-  /** In the month asked for. */
+  /** In the requested month. */
   monthSpentNanoUsd: NanoUsd;
   spentNanoUsdByKey: Map<string, NanoUsd>;
   /** Calls recorded, however they ended. */
   requests: bigint;
 }
 
-/** Sums of everything recorded; all zero for a workspace nobody has heard of. `month` is a UTC month as `YYYY-MM`. */
+/** Returns the sums of everything recorded; all zero for an unknown workspace. `month` is a UTC month as `YYYY-MM`. */
 export async function getBalances(
   db: Db,
   { workspaceId, month }: { workspaceId: string; month: string },

@@ -18,11 +18,11 @@ export interface RecordedBatch extends Partition {
 export interface RecordingTelemetry {
   /** A batch is committed: counts it, and shows it in the traces of its calls. */
   batchRecorded(batch: RecordedBatch): void;
-  /** Asked at every scrape; the gauge is NaN while the event log does not answer. */
+  /** Called at every scrape. The gauge is NaN while the event log does not answer. */
   observeLag(lag: () => Promise<bigint>): void;
-  /** Asked at every scrape. */
+  /** Called at every scrape. */
   observePartitions(count: () => number): void;
-  /** Asked at every scrape; NaN while the database does not answer. */
+  /** Called at every scrape; NaN while the database does not answer. */
   observeDeadLetters(count: () => Promise<number>): void;
 }
 

@@ -22,7 +22,7 @@ export interface UsageConsumerDependencies {
   source: Pick<ConsumeFromKafkaOptions, 'brokers' | 'copies'> | { store: EventLogStore };
 }
 
-/** Reads the topic `usage.recorded.v1` and records what it says. Kafka's client is loaded only where there is a broker. */
+/** Reads the topic `usage.recorded.v1` and records its events. Kafka's client is loaded only with a broker. */
 export async function consumeUsageRecorded({
   db,
   leaseDb,

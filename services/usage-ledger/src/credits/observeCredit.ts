@@ -3,7 +3,7 @@ import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Meter } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
 
-/** Measures the credit that the workspaces of the region have left, by the calls that are recorded. It is asked for at every scrape. */
+/** Measures the remaining credit of the region's workspaces, by the recorded calls, at every scrape. */
 export function observeCredit(meter: Meter, db: Pick<Db, 'query'>): void {
   createAskedGauge(meter, {
     name: 'turnpike_credit_left_usd',

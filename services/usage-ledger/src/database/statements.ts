@@ -98,7 +98,7 @@ export interface AbsorbedRow {
   left: string;
   months: Record<string, string>;
   keys: Record<string, string>;
-  /** Spend of calls admitted from the asked day on, by key id. */
+  /** Spend of calls admitted since the requested day, by key id. */
   since: Record<string, { day: string; spent: string }>;
   final: string[];
   unknown: string[];
@@ -336,8 +336,8 @@ export const statements = named({
     INSERT INTO redis_server (shard, redis_id) VALUES (${shard}, ${redisId}) ON CONFLICT DO NOTHING`,
 
   /**
-   * Closes the gate on a Redis and gives the Redis a new mark. Changes no row if the mark has changed already. The routers' time goes on
-   * if no router has put back under the old mark, because nothing was lost.
+   * Closes the gate on a Redis and gives the Redis a new mark. Changes no row if the mark has changed already. The
+   * routers' time is not restarted if no router had re-registered under the old mark, because nothing was lost.
    */
   raiseMark: ({ shard, redisId, mark }: MarkedRedis) => sql`
     UPDATE redis_server SET mark = gen_random_uuid(), opened_at = NULL,

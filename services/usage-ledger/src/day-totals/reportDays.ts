@@ -12,14 +12,14 @@ const PAUSE_MS = 60_000;
 const BACKOFF = { firstMs: 5_000, longestMs: PAUSE_MS };
 /** Days of one report. */
 const DAYS_AT_ONCE = 500;
-/** Shorter than the 5 s after which Postgres ends a transaction that waits. */
+/** Longest wait for the account layer, below the 5 s after which Postgres ends a waiting transaction. */
 const ANSWER_TIMEOUT_MS = 3_000;
 
 type AccountLayer = Pick<Client<typeof controlPlaneApi>, 'putDayTotals'>;
 
 /**
- * Tells the account layer the sums of each workspace's day that changed. Goes on from the last told day when the account layer is back.
- * Calls, and the recording of calls, do not wait for it.
+ * Reports the changed sums of each workspace's day to the account layer. After an outage it continues behind the last
+ * reported day. Calls and their recording do not wait for it.
  */
 export function reportDays({
   url,
@@ -85,8 +85,8 @@ interface ToldDay {
 }
 
 /**
- * Tells one page of changed days, which may be empty, and notes it, in one transaction. One process reports at a time, so that a lower
- * sequence than the account layer has is that of a restored ledger.
+ * Reports one page of changed days, which may be empty, and notes it, in one transaction. One process reports at a
+ * time, so that a sequence below the account layer's comes from a restored ledger.
  */
 export async function reportSome(db: Pick<Db, 'transaction'>, account: AccountLayer): Promise<Outcome> {
   return db.transaction(async (tx) => {
@@ -115,7 +115,7 @@ export async function reportSome(db: Pick<Db, 'transaction'>, account: AccountLa
   });
 }
 
-/** Reads the days that changed since they were told, in the order of (workspace, sequence, day). */
+/** Reads the days that changed since their report, in the order of (workspace, sequence, day). */
 const readChangedDays = (tx: Queryable): Promise<ToldDay[]> =>
   tx.query(sql<ToldDay>`
     SELECT changed.workspace_id, changed.day::TEXT AS day, changed.charge_nano_usd::TEXT AS spend_nano_usd, changed.requests::FLOAT AS requests,

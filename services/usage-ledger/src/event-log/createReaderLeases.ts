@@ -2,7 +2,7 @@ import type { ReaderLeases } from '@turnpike/event-log/eventLog';
 import { sql } from '@turnpike/postgres/sql';
 import type { Db } from '../database/createDb.ts';
 
-/** A lease is renewed about once a second: one that is not for so long has lapsed. */
+/** Age at which a lease has lapsed. It is renewed about once a second. */
 const LEASE_SECONDS = 3;
 
 /** The leases that ledgers share the partitions of a topic by. */

@@ -19,7 +19,7 @@ interface UsageGroup {
   others: number | null;
 }
 
-/** Sums of usage, by the hour in which calls began. A group that was not asked for is null. */
+/** Sums of usage, by the hour in which calls began. A group that was not requested is null. */
 export type UsageEntry = UsageGroup & CallSums;
 
 interface UsageQuestion {
@@ -135,7 +135,7 @@ const MEASURES: Record<UsageMeasure, Sql> = {
 
 const unranked = sql`ranked AS (SELECT part.*, NULL::INT AS "others" FROM part)`;
 
-/** Gives each sum the number of groups that it is to be summed up with, if it is of none of the largest groups. */
+/** Adds to each sum outside the largest groups the number of groups that are merged with it. */
 const rank = (groupBy: GroupBy, { count, of }: { count: number; of: UsageMeasure }): Sql => sql`
   compared AS (
     SELECT coalesce(${modelIn(groupBy)}, '') AS of_model, coalesce(${keyIn(groupBy)}, '') AS of_key, sum(${MEASURES[of]}) AS compared
@@ -149,7 +149,9 @@ const rank = (groupBy: GroupBy, { count, of }: { count: number; of: UsageMeasure
     FROM part JOIN named ON of_model = coalesce(${modelIn(groupBy)}, '') AND of_key = coalesce(${keyIn(groupBy)}, '')
   )`;
 
-/** Reads the sums of a workspace's days, which are over all calls, by model or by key. Undefined for any other question. */
+/**
+ * Reads the sums of a workspace's days over all calls, by model or by key. Returns undefined for any other question.
+ */
 function ofDays(owner: UsageOwner, { start, end, groupBy }: UsageQuestion): Sql | undefined {
   const isByModel = groupBy.includes('model') || groupBy.includes('modality');
   const isByKey = groupBy.includes('key');

@@ -6,24 +6,24 @@ export class UnreadableRecord extends Error {
   override name = 'UnreadableRecord';
 }
 
-/** An instant lies further ahead than two clocks may be apart. */
+/** An instant is further ahead than two clocks may differ. */
 export class AheadOfTime extends UnreadableRecord {
   override name = 'AheadOfTime';
 }
 
 export interface ReadContext {
-  /** Region of this stack: no other's calls belong here. */
+  /** Region of this stack. Calls of another region are refused. */
   region: UsageRecorded['region'];
   /** Time by the database's clock, which all replicas share. */
   now: Date;
 }
 
 const EARLIEST_MS = Date.UTC(2025, 0, 1);
-/** How far ahead of ours another machine's clock may be. */
+/** Most time that another machine's clock may be ahead. */
 const CLOCK_TOLERANCE_MS = 60 * 60 * 1000;
 const LONGEST_REASON = 500;
 
-/** Reads a record's bytes. Throws `UnreadableRecord` for whatever could not stand in the ledger as it is. */
+/** Reads a record's bytes. Throws `UnreadableRecord` for any record that the ledger must not store. */
 export function readUsageEvent(value: Buffer, { region, now }: ReadContext): UsageRecorded {
   if (value.length > LARGEST_EVENT_BYTES) throw new UnreadableRecord('larger than any event');
   const event = parse(decode(value));
@@ -45,7 +45,7 @@ export function readUsageEvent(value: Buffer, { region, now }: ReadContext): Usa
     throw new UnreadableRecord('more prompt tokens are cached than there are');
   }
   if (instants.some((instantMs) => instantMs < EARLIEST_MS)) throw new UnreadableRecord('an instant lies before 2025');
-  // Last: whatever else is wrong with a record stays so however late it is.
+  // This check is the last, because every other fault of a record is permanent.
   if (instants.some((instantMs) => instantMs > latestMs)) {
     throw new AheadOfTime('an instant lies more than an hour ahead');
   }

@@ -15,7 +15,10 @@ export async function recordUsage(tx: Queryable, source: string, events: UsageRe
   return Number(result?.recorded ?? 0);
 }
 
-/** Makes the partitions of the UTC months that some instants lie in, unless they exist; `known` is a month that has one. */
+/**
+ * Creates the partitions of the UTC months of some instants, unless they exist. `known` is an instant in a month that
+ * has one.
+ */
 export async function ensureUsagePartitions(db: Db, instants: Date[], known?: Date): Promise<void> {
   const months = new Set(instants.map(firstDayOf));
   if (known) months.delete(firstDayOf(known));
@@ -26,12 +29,12 @@ export async function ensureUsagePartitions(db: Db, instants: Date[], known?: Da
 const firstDayOf = (instant: Date): string =>
   `${instant.getUTCFullYear()}-${String(instant.getUTCMonth() + 1).padStart(2, '0')}-01`;
 
-/** The clock of the database: the one that all replicas go by, however their own are set. */
+/** Returns the time of the database's clock, which all replicas use. */
 export async function readTime(db: Queryable, statement = statements.readTime()): Promise<Date> {
   const [row] = await db.query(statement);
   if (!row) throw new Error('the database does not say what time it is');
   return row.now;
 }
 
-/** The same, once the month that it is in has a partition. */
+/** Returns the same time, once its month has a partition. */
 export const readTimeOfRecording = (db: Queryable): Promise<Date> => readTime(db, statements.readTimeOfRecording());

@@ -2,18 +2,18 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerError.ts';
 import type { WorkspaceReport } from './check.ts';
 
-/** Which books an operator asks about. */
+/** The books of an operator's request. */
 export interface AskedBooks {
-  /** All where none is named. */
+  /** Undefined: all workspaces. */
   workspaceId: string | undefined;
-  /** Rows of sealed hours are added up as well. */
+  /** Whether rows of sealed hours are added up as well. */
   verifiesSeals: boolean;
 }
 export type Reconcile = (books: AskedBooks) => Promise<WorkspaceReport[]>;
 
 /**
- * Lets operators reconcile one at a time, as each may read every row: who asks what is being answered already shares that answer.
- * Throws `reconciliation_running` to who asks for other books meanwhile.
+ * Runs one reconciliation of operators at a time, because each may read every row. A request for the same books shares
+ * the running one. Throws `reconciliation_running` for other books meanwhile.
  */
 export function createReconcileGate(reconcile: Reconcile): Reconcile {
   let running: { books: AskedBooks; reports: Promise<WorkspaceReport[]> } | undefined;

@@ -16,7 +16,10 @@ export interface PricedCalls {
   workspaceId?: string | undefined;
 }
 
-/** Returns the prices of a catalog version; none if the catalog does not know it. Rejects if the catalog does not answer. */
+/**
+ * Returns the prices of a catalog version; none if the catalog has no such version. Rejects if the catalog does not
+ * answer.
+ */
 export type PricesOf = (version: number) => Promise<PriceList>;
 
 /** Makes a function that reads the prices of a catalog version, each from the catalog once, because a version never changes. */

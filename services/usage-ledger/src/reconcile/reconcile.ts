@@ -7,23 +7,23 @@ import { type SealChecks, verifySeals } from './verifySeals.ts';
 
 export interface ReconcileDependencies extends RedisCheckDependencies {
   listPrices: ListPrices;
-  /** Longest that all workspaces together are held against Redis. */
+  /** Longest comparison of all workspaces with Redis. */
   redisTimeMs: number;
 }
 
 export interface ReconcileRequest {
-  /** All that the ledger knows where none is named. */
+  /** Undefined: all workspaces of the ledger. */
   workspaceId?: string | undefined;
   /** Also adds up the rows of sealed hours. */
   verifiesSeals?: boolean;
-  /** The workspace after which Redis is asked first: those at the end may find no time. */
+  /** The workspace after which the comparison with Redis begins, because time may run out for the last ones. */
   afterWorkspace?: string;
   signal?: AbortSignal;
 }
 
 export interface Reconciled {
   reports: WorkspaceReport[];
-  /** The workspace that was last held against Redis, and how many there was no time for. */
+  /** The last workspace compared with Redis, and the number left over for lack of time. */
   lastWorkspace: string;
   unasked: number;
 }
@@ -31,9 +31,9 @@ export interface Reconciled {
 const CONCURRENT_WORKSPACES = 4;
 
 /**
- * Adds up the books of a workspace, or of all that the ledger knows, and holds them against what Redis counts. Changes
- * nothing. What cannot be decided, or not in time, is said in `doubts`: a statement has the timeout of `auditDb`, then
- * Redis has `redisTimeMs`. Rejects once the workspaces in hand are checked where `signal` fires.
+ * Recomputes the books of a workspace, or of all, and compares them with Redis. Changes nothing. `doubts` has
+ * everything undecided or not finished in time. A statement has the timeout of `auditDb`, and Redis then has
+ * `redisTimeMs`. If `signal` fires, rejects after the current workspaces.
  */
 export async function reconcile(
   dependencies: ReconcileDependencies,

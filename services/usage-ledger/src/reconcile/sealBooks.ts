@@ -6,20 +6,21 @@ import { type HourSize, splitHours } from './splitHours.ts';
 
 export interface SealOptions {
   listPrices: ListPrices;
-  /** Sealing that has not come to its end by then goes on in the next run. */
+  /** Time for sealing. The next run continues. */
   timeMs: number;
   signal: AbortSignal;
 }
 
-/** Added up in one statement: some seconds. */
+/** Most calls and postings of one statement, some seconds of work. */
 const CALLS_AT_ONCE = 500_000;
 const POSTINGS_AT_ONCE = 1_000_000;
 /** Older than any call of the ledger. */
 const FIRST_HOUR = new Date('2000-01-01T00:00:00Z');
 
 /**
- * Seals every hour that is 2 h over, and every posting, so that audits need not add them up again. Each part is sealed for itself, and
- * stays so whatever becomes of the rest. Rejects while the catalog does not answer: rows are sealed with what their prices come to.
+ * Seals every hour that ended 2 h ago, and every posting, so that audits need not add them up again. Each part is
+ * sealed separately and stays sealed if a later one fails. Rejects while the catalog does not answer, because seals
+ * contain the recomputed charges.
  */
 export async function sealBooks(db: Db, { listPrices, timeMs, signal }: SealOptions): Promise<void> {
   const giveUpAt = performance.now() + timeMs;
@@ -42,7 +43,7 @@ export async function sealBooks(db: Db, { listPrices, timeMs, signal }: SealOpti
   }
 }
 
-/** Reads the begin of open hours. Earlier hours are sealed. */
+/** Returns the start of the open hours. Earlier hours are sealed. */
 export async function readHoursBefore(db: Queryable): Promise<Date> {
   const [row] = await db.query(sql<{ hoursBefore: Date }>`SELECT hours_before AS "hoursBefore" FROM sealing`);
   return row?.hoursBefore ?? FIRST_HOUR;

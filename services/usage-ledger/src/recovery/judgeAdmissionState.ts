@@ -22,8 +22,8 @@ export type GateMove =
   /** A new Redis: it gets a mark, and routers re-register. */
   | { kind: 'taken' }
   /**
-   * The Redis was emptied: it gets a new incarnation id, and routers re-register all calls. If it was open, no other Redis opens
-   * before they have heard of it.
+   * The Redis was emptied: it gets a new incarnation id, and routers re-register all calls. If it was open, no other
+   * Redis opens before its routers know.
    */
   | { kind: 'emptied' }
   /** Another Redis is open, so this one stays closed and waits for no router. The routers' time starts later. */

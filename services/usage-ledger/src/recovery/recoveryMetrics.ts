@@ -4,7 +4,7 @@ import type { RecoveryState, RouterRecovery } from './describeRecovery.ts';
 
 const isBehind = ({ state }: RouterRecovery): boolean => state === 'has_not_put_back' || state === 'sees_no_redis';
 
-/** The instruments of a recovery, asked for at every scrape: one question for all of them. */
+/** Creates the instruments of a recovery, with one query for all of them at every scrape. */
 export function observeRecovery(meter: Meter, ask: () => Promise<RecoveryState>): void {
   let asking: Promise<RecoveryState> | undefined;
   const share = (): Promise<RecoveryState> => {

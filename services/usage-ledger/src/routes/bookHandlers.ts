@@ -47,7 +47,7 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       const isApplied = await addCredit(db, { creditId, workspaceId, amountNanoUsd, note });
       const change = { creditId, workspaceId, amountNanoUsd: amountNanoUsd.toString(), isApplied };
       toChangeLog(log, res).info(change, 'credit applied');
-      // Routers ask for what gives themselves, before they refuse a call for want of it.
+      // Taken credit is announced. Routers fetch new credit themselves before they refuse a call.
       if (amountNanoUsd < 0n) await announceCredit(workspaceId);
       return { applied: isApplied };
     },

@@ -15,11 +15,11 @@ import { toAbsorbedBody } from '../wire/balancesBody.ts';
 import { toRecoveryBody } from '../wire/recoveryBody.ts';
 
 export interface RouterHandlerDependencies {
-  /** A pool of its own for balances that calls wait for: however often they are asked for, nothing else waits. */
+  /** A pool of its own for balances that calls wait for, so that many of these delay nothing else. */
   balancesDb: Db;
-  /** A pool of its own for what is asked about recorded calls, which may take longer: no call waits for it. */
+  /** A pool of its own for queries about recorded calls, which may take longer, because no call waits for them. */
   recordedDb: Db;
-  /** A pool of its own: a region recovers however much else there is to do. */
+  /** A pool of its own, so that a region recovers under any load. */
   reportDb: Db;
   /** The feed of credits. Undefined in a region without an account layer. */
   creditFeed: Pick<Repetition, 'now'> | undefined;
@@ -36,7 +36,7 @@ type RouterHandlers = Pick<
   'absorb' | 'reportRouter' | 'removeRouter' | 'appendEvents'
 >;
 
-/** Questions, reports and events of routers. */
+/** Creates the handlers of routers' queries, reports and events. */
 export function createRouterHandlers({
   reportDb,
   balancesDb,
@@ -97,7 +97,7 @@ export interface RecoveryHandlerDependencies {
   readLag: () => Promise<bigint>;
 }
 
-/** How the region stands with its Redis and its Postgres, for the operator. */
+/** Returns the state of the region's Redis and Postgres, for the operator. */
 export const createRecoveryHandlers = ({ reportDb, readLag }: RecoveryHandlerDependencies) =>
   ({
     async getRecovery() {

@@ -1,6 +1,9 @@
 import type { RecoveryState } from '../recovery/describeRecovery.ts';
 
-/** How the region stands. Instants by the database's clock; `lag` is null while the event log does not answer. */
+/**
+ * Returns the recovery state as a body. Instants are of the database's clock; `lag` is null while the event log does
+ * not answer.
+ */
 export function toRecoveryBody(
   { now, gates, routers, closedMs, timeline, caughtUpWith }: RecoveryState,
   lag: bigint | null,

@@ -10,10 +10,10 @@ export interface UsageQuery extends UsageRange {
 
 const LONGEST_RANGE_DAYS = 366;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A parameter's name that may be shown: what somebody pasted into the query by mistake may be a secret. */
+/** Pattern of a parameter name that may be shown, because a client may have pasted a secret. */
 const SHOWN_NAME = /^[a-z_]{1,32}$/i;
 
-/** A day, alone or with a time on a whole hour in UTC. Years have four digits that Postgres knows as well. */
+/** A day, alone or with a whole hour in UTC. Years have four digits, as in Postgres. */
 const HOUR_PATTERN = /^(2\d{3}-\d{2}-\d{2})(?:T(\d{2}):00:00(?:\.0{1,9})?(?:Z|\+00:00))?$/i;
 
 const hourSchema = z.string({ error: 'must be given once' }).transform((text, context): Date => {
@@ -35,8 +35,8 @@ const querySchema = z.strictObject({
 });
 
 /**
- * Reads the query of `GET /v1/svc/usage`. `start` and `end` are those of the current UTC calendar month unless given.
- * Throws `invalid_request`, naming the parameter, for whatever is not one of its three, or not what they take.
+ * Reads the query of `GET /v1/svc/usage`. Default of `start` and `end` is the current UTC calendar month. Throws
+ * `invalid_request` with the parameter's name for an unknown parameter or value.
  */
 export function parseUsageQuery(query: unknown, now: Date): UsageQuery {
   const result = querySchema.safeParse(query);
@@ -72,12 +72,12 @@ function toFault({ issues: [issue] }: z.ZodError): ApiError<LedgerFault> {
 const invalid = (param: string, problem: string): ApiError<LedgerFault> =>
   new ApiError({ kind: 'invalid_request', param, problem });
 
-/** The instant that a date (`2026-11-30`, its first hour in UTC) or an RFC 3339 instant on a whole UTC hour names. */
+/** Parses a date (`2026-11-30`, its first hour in UTC) or an RFC 3339 instant on a whole UTC hour. */
 function parseHour(text: string): Date | undefined {
   const [, day, hour = '00'] = HOUR_PATTERN.exec(text) ?? [];
   if (day === undefined) return undefined;
   const instant = new Date(`${day}T${hour}:00:00.000Z`);
-  // 30 February and 24 o'clock are no instants, or are taken for a later one.
+  // 30 February and 24 o'clock are invalid, or parsed as a later instant.
   const isReal = !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(`${day}T${hour}:`);
   return isReal ? instant : undefined;
 }

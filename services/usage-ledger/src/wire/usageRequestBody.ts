@@ -33,7 +33,7 @@ export function toUsageRequestBody(usage: ShownRow, generatedAt: Date): UsageRec
     total_tokens: Number(usage.totalTokens),
     total_spend: toUsdNumber(usage.chargeNanoUsd),
     modality: usage.modality as UsageRecord['modality'],
-    // Text is counted in tokens, which stand above; units are for models billed by image, second or minute.
+    // Text has tokens in the fields above. Units are for models billed by image, second or minute.
     units_consumed: null,
     billing_unit: usage.billingUnit,
     started_at: usage.startedAt.toISOString(),
