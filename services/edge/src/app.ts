@@ -43,7 +43,7 @@ export interface AppDependencies {
   accessLog?: AccessLog | undefined;
 }
 
-/** No whole address, and no fragment, which is sent by no client that knows what it is. */
+/** An absolute address or a fragment is refused. No correct client sends a fragment. */
 const PATH = /^\/[^\s#]*$/;
 /** A path that an error repeats: plain characters, not too many, and no API key among them. */
 const QUOTABLE = /^(?!.*sk-)[\w/.~:@+,=%-]{1,120}$/;

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 
-/** Sends bytes as they stand, for requests no client would write, and resolves with all that came back before the close. */
+/**
+ * Sends raw bytes, for requests that no client would write. Resolves with everything that came back before the close.
+ */
 export function sendRaw(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(text));

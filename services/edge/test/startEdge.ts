@@ -24,7 +24,7 @@ export interface TestEdge {
 }
 
 export interface TestEdgeOptions {
-  /** How a service behind answers; `down` leaves nobody listening. Those not named answer 200 with their name. */
+  /** Behavior of the services; with `down` nothing listens. Others answer 200 with their name. */
   upstreams?: Partial<Record<Upstream, RequestListener | 'down'>>;
   trustedHops?: number;
   floodLimit?: FloodLimit;

@@ -1,6 +1,6 @@
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
 
-/** Addresses remembered: some 10 MB at most, whatever a flood invents. */
+/** Most remembered addresses, some 10 MB in any flood. */
 const MAX_ADDRESSES = 100_000;
 
 export interface FloodLimit {

@@ -15,7 +15,7 @@ const PASSED_ON = [
   'prefer', // how long a client waits for a job
   'range', // contents
   'user-agent',
-  'x-stainless-retry-count', // says of a call that it was tried before
+  'x-stainless-retry-count', // marks a retry of a call
 ] as const;
 
 /** Most headers of a request; real requests to this API have far fewer. */

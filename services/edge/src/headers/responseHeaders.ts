@@ -6,7 +6,7 @@ const OF_THE_EDGE: readonly string[] = [
   MESSAGES_REQUEST_ID_HEADER,
   'x-ratelimit-reset',
 ] satisfies HeaderName[];
-/** The only headers of a service's answer that clients see. What services and engines say about themselves is not among them. */
+/** The only headers of a service's answer that clients see. They have no information about services and engines. */
 const SHOWN = new Set([
   'accept-ranges',
   'cache-control',

@@ -7,11 +7,11 @@ export interface UpstreamTimeouts extends CallTimeouts {
 
 /** A service that the edge passes requests on to. */
 interface UpstreamEntry {
-  /** The setting that says where it is. */
+  /** The setting with its address. */
   setting: `${Uppercase<string>}_URL`;
   /** Its longest silence, ms: a little more than the service allows itself. Beyond it the service hangs. */
   silenceMs: (timeouts: UpstreamTimeouts) => number;
-  /** The family of its errors, in which the edge says that it cannot be reached. */
+  /** The family of its errors, also for the edge's error when it cannot be reached. */
   errors: 'bare' | 'flat' | 'envelope';
 }
 
@@ -30,5 +30,5 @@ export const UPSTREAMS = {
 
 export type Upstream = keyof typeof UPSTREAMS;
 export const UPSTREAM_NAMES = Object.keys(UPSTREAMS) as Upstream[];
-/** The settings that say where the upstreams are. */
+/** The settings with the addresses of the upstreams. */
 export type UpstreamUrls = Record<(typeof UPSTREAMS)[Upstream]['setting'], string>;
