@@ -8,7 +8,7 @@ import { type Principal, principalOf, routeOf } from './observeRequests.ts';
 /** Finds the sender of a request. Throws if the sender may not use the route. An app with a route without a guard does not start. */
 export type Guard = (req: Request) => Principal | Promise<Principal>;
 
-/** Makes the step before a handler, which asks `principalOf`. Throws at start if there is no guard. */
+/** Creates the step before a handler, which runs `principalOf`. Throws at the start if there is no guard. */
 export function admit(guard: Guard): RequestHandler {
   if (typeof guard !== 'function') throw new Error('there is no guard');
   return async (req, res, next) => {

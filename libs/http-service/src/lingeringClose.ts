@@ -1,15 +1,16 @@
 import type { Socket } from 'node:net';
 
-/** Read and dropped of what a client still sends: more than the longest body of this API. One without end is cut then. */
+/** Most bytes of a client that are read and dropped, above the longest body of this API. Then the connection is cut. */
 const MAX_DROPPED_BYTES = 32 * 1_048_576;
-/** A whole request may take as long. */
+/** Longest linger, the time of a whole request. */
 const LONGEST_MS = 120_000;
 /** The connection ends after this silence of a client that does not close it. */
 const SILENCE_MS = 5_000;
 
 /**
- * Lingering close: ends what we send, then reads and drops what still comes until the client closes too. A connection that
- * is closed with bytes unread is reset, and the client's kernel throws away the answer that it has not read yet.
+ * Ends the sending side, then reads and drops the client's bytes until the client closes too (lingering close). A
+ * connection that is closed with unread bytes is reset, and then the client's kernel drops the answer that it has not
+ * read.
  */
 export function lingeringClose(socket: Socket): void {
   let droppedBytes = 0;
@@ -19,10 +20,10 @@ export function lingeringClose(socket: Socket): void {
     droppedBytes += chunk.length;
     if (droppedBytes > MAX_DROPPED_BYTES) socket.destroy();
   });
-  // While the parser had it, the stream waited for bytes it never got, and would not ask for more of them.
+  // Under the parser the stream waited for bytes that it never got, and would not request more of them.
   socket.push('');
   socket.resume();
-  // The socket destroys itself once both sides have ended. A client that reads slowly has all the time it wants.
+  // The socket destroys itself once both sides have ended. A client that reads slowly has enough time.
   socket.end(() => {
     if (socket.destroyed) return;
     const deadline = setTimeout(() => socket.destroy(), LONGEST_MS);

@@ -3,18 +3,18 @@ import type { WireError } from '@turnpike/public-api/wireError';
 import { serveInTurn, toMalformedRequest } from './connection.ts';
 
 /**
- * How long callers are told that they may keep an idle connection. Shorter than a draining listener waits, so that nobody's
- * request is on its way to a connection when that is closed.
+ * Idle time of a connection that callers are told. It is below the wait of a draining listener, so that no request is
+ * on its way to a connection that closes.
  */
 const KEEP_ALIVE_TOLD_MS = 5_000;
-/** How much longer it is kept: longer than any proxy in front does, for those that do not listen to what they are told. */
+/** Additional idle time of a connection, longer than that of any proxy, for callers that ignore the header. */
 const KEEP_ALIVE_BEYOND_MS = 60_000;
 /**
- * Longest time for a whole request to arrive. Longer than the apps wait for a body, so that they can refuse it in their own
- * words.
+ * Longest time for a whole request to arrive. It is above the apps' own timeout for a body, so that the refusal has
+ * their error body.
  */
 const REQUEST_TIMEOUT_MS = 150_000;
-/** Connections that stand and wait to be seen; the kernel drops those above, and their clients try again after a second. */
+/** Most connections that wait to be accepted. The kernel drops others, and their clients retry after a second. */
 const BACKLOG = 4_096;
 
 export interface ListenOptions {
@@ -24,7 +24,10 @@ export interface ListenOptions {
   malformed?: WireError;
 }
 
-/** Serves on `host:port` and resolves when connections are accepted. Rejects with one line that says what to do when the port is taken. */
+/**
+ * Serves on `host:port` and resolves when connections are accepted. Rejects with a one-line error and its remedy if the
+ * port is in use.
+ */
 export function listen(
   handler: RequestListener,
   { host, port, malformed = toMalformedRequest() }: ListenOptions,
@@ -32,13 +35,13 @@ export function listen(
   const server = createServer({
     keepAliveTimeout: KEEP_ALIVE_TOLD_MS,
     keepAliveTimeoutBuffer: KEEP_ALIVE_BEYOND_MS,
-    // The apps answer for it in their own words; Node's own refusal has no body.
+    // The apps have an error body for it; Node's own refusal has none.
     requireHostHeader: false,
     headersTimeout: 10_000,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: 5_000,
   });
-  // Their size bounds them. Node would drop the headers above a number, perhaps those that say how the body comes.
+  // Headers are bounded by their size. Node would drop those above a number, maybe with the body's length or coding.
   server.maxHeadersCount = 0;
   serveInTurn(server, { serve: handler, malformed });
   return new Promise((resolve, reject) => {

@@ -28,7 +28,7 @@ interface Ended {
   ms: number;
 }
 
-/** Facts of a call that its handler knows. All are ids of ours, codes or counts. */
+/** Facts of a call from its handler: ids of this system, codes or counts. */
 export interface CallFacts {
   callId?: string;
   /** Canonical model of the catalog. Never what the client typed. */
@@ -84,7 +84,7 @@ export function observeRequest(res: Observed, metrics: RequestMetrics, accessLog
   });
 }
 
-/** Says which route a request took, as method and pattern (`GET /v1/models/:id`), and which span follows it. */
+/** Sets the route of a request, as method and pattern (`GET /v1/models/:id`), and its span. */
 export function enterRoute(res: Observed, { route, span }: { route: string; span: CallSpan }): void {
   const observation = res[OBSERVATION];
   if (!observation) return;
@@ -93,8 +93,8 @@ export function enterRoute(res: Observed, { route, span }: { route: string; span
 }
 
 /**
- * Enters a route whose handler ends with `endHandling`. The line of the request waits for that, because the handler knows how a call
- * ends that its client has left.
+ * Enters a route whose handler ends with `endHandling`. The access log line waits for that, because only the handler
+ * knows the end of a call whose client has left.
  */
 export function beginHandling(res: Observed, entered: { route: string; span: CallSpan }): void {
   const observation = res[OBSERVATION];
@@ -235,8 +235,8 @@ export class AccessLog {
 
 export interface RequestMetrics {
   /**
-   * A request has ended. `status` is `none` when there was no answer. `outcome` says whether the answer is whole, broke off after its
-   * head, or was left by its client.
+   * Records the end of a request. `status` is `none` without an answer. `outcome`: the answer was complete, broke off
+   * after its head, or its client left.
    */
   ended(request: { route: string; status: string; outcome: Outcome; seconds: number }): void;
   /** A request was refused, or failed, by the kind of its fault. */

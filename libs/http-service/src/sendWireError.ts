@@ -5,7 +5,10 @@ import { cutAnswer, requestIdOf } from './observeRequests.ts';
 
 const pathOf = ({ req }: ServerResponse): string => req.url?.split('?', 1)[0] ?? '';
 
-/** Sends an error answer whole, its sentence in headers as well. After the headers have left nothing can be said: the socket is destroyed, never ended as if whole. */
+/**
+ * Sends a complete error answer, with its message in headers as well. After the headers were sent the socket is
+ * destroyed, so that the answer does not look complete.
+ */
 export function sendWireError(res: ServerResponse, error: WireError): void {
   if (res.headersSent) {
     cutAnswer(res);

@@ -20,7 +20,7 @@ export interface ServiceRoutes {
   console?: { listener: RequestListener; malformed: WireError; port: number };
   /** Readiness checks, by the name of what has to be there: `GET /ready` names what is missing. */
   readinessChecks: ReadinessChecks;
-  /** Lists what an operator has to look at, for `GET /ready` and `GET /metrics`. */
+  /** Lists problems for the operator, for `GET /ready` and `GET /metrics`. */
   listWarnings?: () => Warning[];
 }
 
@@ -58,7 +58,7 @@ export function observeWarnings(listWarnings: () => Warning[], { meter }: Pick<T
 /** Longest wait for one check at a scrape, within the deadline of all gauges. */
 const SCRAPED_CHECK_MS = 2_000;
 
-/** Measures each readiness check at every scrape: 1 where what it asks for is there, else 0. */
+/** Measures each readiness check at every scrape: 1 if the dependency works, else 0. */
 export function observeReadiness(checks: ReadinessChecks, { meter }: Pick<Telemetry, 'meter'>): void {
   meter
     .createObservableGauge('turnpike_ready', {

@@ -77,7 +77,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
     observeBuild(telemetry.meter, { version: config.BUILD_VERSION, revision: config.BUILD_REVISION });
     const accessLog = openAccessLog({ service, scope, config, log, shutdown });
 
-    // Before anything is waited for: the first process of a container hears of no signal that it does not listen to.
+    // Signal handlers come first, because the first process of a container ignores signals without one.
     shutdown.onSignals();
     const opening = open({
       config,
@@ -89,7 +89,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       internalGuard: createInternalGuard({ audience: name, keys }),
     });
     const opened = await opening.finally(async () => {
-      // Told to stop meanwhile, the process ends here, whatever became of what was opened: it is closed under whoever opens it.
+      // After a stop signal the process ends here, and resources close even while `open` runs.
       if (shutdown.isBegun) await shutdown.run('told to stop while it started');
     });
 
