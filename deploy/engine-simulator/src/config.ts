@@ -64,7 +64,7 @@ function parseEngines(text: string, context: z.RefinementCtx): EngineConfig[] {
 
 const configSchema = z.object({
   LISTEN_HOST: z.string().default('127.0.0.1'),
-  /** Listener for whoever scripts the engines; nothing on the data path knows it. */
+  /** Listener for tests and scripts. The data path does not use it. */
   ADMIN_PORT: portTextSchema,
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   SIMULATOR_ENGINES: z.string().transform(parseEngines),

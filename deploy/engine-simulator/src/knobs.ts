@@ -29,8 +29,8 @@ export const knobsSchema = z.strictObject({
   /** Whether tool calls have ids. */
   toolIds: z.enum(['present', 'missing']),
   /**
-   * `total`: a prompt that does not fit the window together with the output asked for is refused. `prompt`: only one that
-   * does not fit by itself is, and the output is cut, as 0.32.0 does.
+   * Rule of the window. `total`: refuses a prompt that does not fit together with the requested output. `prompt`:
+   * refuses only a prompt that does not fit by itself, and cuts the output, like 0.32.0.
    */
   windowRule: z.enum(['total', 'prompt']),
   /** How long a dead engine still answers (500, and 503 on `/health`) before it refuses connections. */

@@ -31,7 +31,7 @@ const handlers = new Map<string, Handler>([
   ['DELETE /admin/faults', clearFaults],
 ]);
 
-/** The side door for whoever scripts the engines (README, Admin port). Nothing on the data path knows it. */
+/** The admin port for tests and scripts (README, Admin port). The data path does not use it. */
 export function createAdminListener(context: AdminContext): RequestListener {
   return (req, res) => {
     const url = URL.parse(req.url ?? '/', 'http://admin');

@@ -71,7 +71,7 @@ export class Engine {
     this.#wakeAt(nowMs);
   }
 
-  /** Takes a sequence out at once, wherever it is. One that has ended stays as it is. */
+  /** Removes a sequence at once, in any state. An ended one is unchanged. */
   abort(sequence: Sequence): void {
     if (sequence.hasEnded) return;
     sequence.abort();

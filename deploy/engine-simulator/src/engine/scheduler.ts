@@ -56,7 +56,7 @@ export class Scheduler {
     this.metrics.countEnd(sequence);
   }
 
-  /** Forgets counters and caches; nobody may run or wait. */
+  /** Clears counters and caches. No sequence may run or wait. */
   reset(): void {
     this.metrics = new EngineMetrics();
     this.kvCache.clear();
@@ -103,7 +103,7 @@ export class Scheduler {
     }
   }
 
-  /** Lets run whoever there is room for and had arrived at `untilMs`, which a late wake leaves behind `nowMs`. */
+  /** Starts the sequences with room that had arrived at `untilMs`. A late wake leaves `untilMs` behind `nowMs`. */
   #admit(untilMs: number, nowMs: number): void {
     for (let next = this.#findAdmissible(); next; next = this.#findAdmissible()) {
       if (next.schedule.arrivedMs > untilMs) return;

@@ -93,12 +93,12 @@ export class Sequence {
     else if (this.generated.length >= this.options.maxTokens) this.#finish('length');
   }
 
-  /** Ends it where it stands, as when its client has left. */
+  /** Ends the sequence at its current token, as after its client has left. */
   abort(): void {
     this.finishReason = 'abort';
   }
 
-  /** Ends it because the engine failed; an answer that is not whole then tells so. */
+  /** Ends the sequence with a failure of the engine, which an incomplete answer then reports. */
   fail(fault: Fault): void {
     this.failure = fault;
     this.#finish('error');

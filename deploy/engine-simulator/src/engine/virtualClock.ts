@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** A clock that stands still until the test moves it. */
+/** A clock that the test moves. */
 export class VirtualClock implements Clock {
   #nowMs = 0;
   #wakes: { atMs: number; wake: () => void }[] = [];
@@ -21,7 +21,7 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** Lets time pass in `busy` without waking anybody, as a process that is kept from running. */
+  /** Advances the time inside `busy` without waking callers, like a process that is blocked. */
   freeze(busy: () => void): void {
     const wakes = this.#wakes;
     this.#wakes = [];
@@ -29,7 +29,7 @@ export class VirtualClock implements Clock {
     this.#wakes = wakes;
   }
 
-  /** Moves time on and wakes in order whoever asked for it on the way. */
+  /** Advances the time and wakes callers in the order of their times. */
   advance(byMs: number): void {
     const untilMs = this.#nowMs + byMs;
     for (;;) {

@@ -5,7 +5,7 @@ import type { Fault, FaultKind } from './fault.ts';
 
 /** Size of an event or body that is larger than any buffer one would think of. */
 const HUGE_BYTES = 1024 * 1024;
-/** A finish reason that no release knows. */
+/** A finish reason of no release. */
 const UNKNOWN_FINISH_REASON = 'overloaded';
 const COUNTS = /"total_tokens":(\d+),"completion_tokens":(\d+)/g;
 
@@ -38,7 +38,7 @@ function bendObject(json: string, kind: FaultKind): string | undefined {
   }
 }
 
-/** Lies about the completion tokens in the JSON of an answer or an event. */
+/** Falsifies the completion tokens in the JSON of an answer or an event. */
 function falsifyUsage(json: string, kind: FaultKind): string {
   switch (kind) {
     case 'usage_lower':

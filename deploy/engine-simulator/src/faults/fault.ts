@@ -14,7 +14,7 @@ const refusals = [
   'reset_before_headers',
 ] as const;
 
-/** Happen after `afterTokens`: silence for ever, an end without an answer, or one that says `abort`. */
+/** Faults after `afterTokens`: endless silence, an end without an answer, or an end with `abort`. */
 const interruptions = [
   'stall',
   'reset_mid_stream',
@@ -64,7 +64,7 @@ export interface Fault {
   afterTokens: number;
 }
 
-/** One token is out before a fault strikes, unless told otherwise: the usual case is a stream already begun. */
+/** Default: one token is sent before a fault, because a begun stream is the usual case. */
 export const DEFAULT_FAULT_AFTER_TOKENS = 1;
 
 const interruptingKinds = new Set<FaultKind>(interruptions);

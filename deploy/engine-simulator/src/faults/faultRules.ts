@@ -21,7 +21,7 @@ export type FaultRule = z.output<typeof faultRulesSchema>[number];
 
 const MAX_RULES = 1_000;
 
-/** The faults that whoever scripts the engines has asked for, first rule first. */
+/** The faults that tests and scripts have set, first rule first. */
 export class FaultRules {
   #rules: { rule: FaultRule; matches: number }[] = [];
 

@@ -13,7 +13,7 @@ export interface Directives {
   fault?: Fault;
 }
 
-/** A directive nobody understands: the test that wrote it has to know, so it is refused like a malformed request. */
+/** An unknown directive. It is refused like a malformed request, so that its test notices. */
 export class DirectiveError extends Error {
   override name = 'DirectiveError';
 }

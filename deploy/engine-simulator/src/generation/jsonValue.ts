@@ -23,7 +23,7 @@ const schemaSchema = z.looseObject({
 });
 type Schema = z.output<typeof schemaSchema>;
 
-/** From here on only what is required is made, so that a schema that contains itself comes to an end. */
+/** Depth from which only required members are made, so that a recursive schema ends. */
 const OPTIONAL_DEPTH = 6;
 /** A schema that requires itself has no finite value: here it gets null. */
 const MAX_DEPTH = 24;

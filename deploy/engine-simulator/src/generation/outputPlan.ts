@@ -1,6 +1,6 @@
 import type { TokenId } from '../tokenizer/tokenizer.ts';
 
-/** Tokens by position; those of random text are made when asked for. */
+/** Tokens by position. Random text is generated on demand. */
 export interface TokenSource {
   length: number;
   at(index: number): TokenId;

@@ -74,7 +74,7 @@ function planThought(request: ChatRequest, { directives, key, isReasoningModel }
   if (!isReasoningModel) return fixedTokens([]);
   const thoughtKey = deriveKey(key, [THOUGHT_KEY]);
   const wanted = SHORTEST_THOUGHT_TOKENS + (draw(thoughtKey, 0) % SPREAD_THOUGHT_TOKENS);
-  // Half of an answer whose length is given is left for what is said aloud.
+  // Half of an answer with a given length stays for its content.
   const length = directives.tokens === undefined ? wanted : Math.min(wanted, Math.floor(directives.tokens / 2));
   return { length, at: (index) => randomTextToken(thoughtKey, index) };
 }

@@ -6,7 +6,7 @@ const PERIOD: TokenId = 0x2e;
 const SENTENCE_TOKENS = 11;
 
 /**
- * Token number `index` of the endless text that `key` stands for: words of the vocabulary, a period after every ten.
+ * Returns token number `index` of the endless text of `key`: words of the vocabulary, a period after every ten.
  * Encoding the text again gives the same tokens.
  */
 export function randomTextToken(key: RandomKey, index: number): TokenId {

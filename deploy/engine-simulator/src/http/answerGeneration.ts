@@ -11,7 +11,7 @@ import { refuseByFault } from './refuseByFault.ts';
 import { sendError } from './sendAnswer.ts';
 import { writeStream } from './writeStream.ts';
 
-/** How the answer to a generation looks in its wire format. */
+/** The wire format of the answer to a generation. */
 export interface Answer {
   sampling: SamplingRequest;
   /** `runningUsageOf`: prompt tokens, where every chunk carries the running usage. */

@@ -26,8 +26,8 @@ export function checkModel(name: string | undefined, { config }: Engine): void {
 }
 
 /**
- * How many tokens may be generated after a prompt of `promptTokens`: what was asked for, else what is left of the window.
- * Throws where that does not fit, by the engine's rule.
+ * Returns how many tokens may be generated after a prompt of `promptTokens`: the requested number, else the rest of the
+ * window. Throws by the engine's rule if that does not fit.
  */
 export function resolveMaxTokens(
   requested: number | undefined,

@@ -8,7 +8,7 @@ import type { EmbeddingRequest } from '../wire/embeddings.ts';
 import { engineDead, serverBusy } from '../wire/engineError.ts';
 import type { CompletionRequest } from '../wire/samplingFields.ts';
 
-/** A request that passed every check, and what it comes to in tokens. */
+/** A checked request, and its sizes in tokens. */
 export type AskedFor = { promptTokens: readonly TokenId[]; maxTokens: number } & (
   | { task: 'chat'; request: ChatRequest }
   | { task: 'completion'; request: CompletionRequest }
@@ -18,7 +18,7 @@ export type AskedFor = { promptTokens: readonly TokenId[]; maxTokens: number } &
 /** The dependencies of one engine's routes. */
 export interface EngineContext {
   engine: Engine;
-  /** Plans what is to be generated for a request. Throws an `EngineError` on directives that it does not know. */
+  /** Plans the output of a request. Throws an `EngineError` on unknown directives. */
   plan: (asked: AskedFor) => Sequence;
   clock: Clock;
   log: RequestLog;

@@ -9,7 +9,7 @@ import type { EngineContext } from './engineContext.ts';
 /** The vLLM release whose wire format this is. */
 export const VERSION = '0.32.0';
 
-/** A request that passed every check: its sequence, and the log entry that tells what became of it. */
+/** A checked request: its sequence, and its log entry. */
 export class Generation {
   readonly sequence: Sequence;
   readonly entry: ServedRequest;

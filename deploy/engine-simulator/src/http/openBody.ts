@@ -98,7 +98,7 @@ function truncatedGzip(res: ServerResponse): ResponseBody {
   };
 }
 
-/** After all that is to be said, a line now and then until the client leaves. */
+/** After the content, sends a line now and then until the client leaves. */
 function endless(res: ServerResponse, text: string): void {
   res.write(text);
   const timer = setInterval(() => res.write('\n'), ENDLESS_INTERVAL_MS);

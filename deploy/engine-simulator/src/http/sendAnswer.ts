@@ -20,10 +20,7 @@ export function sendEmpty(res: ServerResponse, status = 200): void {
   res.end();
 }
 
-/**
- * Status and headers as vLLM's server writes them: it names itself, is open to every origin, and says nothing about keeping
- * the connection.
- */
+/** Writes status and headers like vLLM's server: with its name, for every origin, and without a keep-alive header. */
 export function writeHead(res: ServerResponse, status: number, headers: OutgoingHttpHeaders): void {
   res.removeHeader('connection');
   res.writeHead(status, { server: 'uvicorn', vary: 'Origin', ...headers });

@@ -14,8 +14,8 @@ export interface StreamOptions {
 }
 
 /**
- * Streams a generation: headers at once, then silence until the first token, what opens the answer, deltas, a finish chunk,
- * usage where asked, `[DONE]`. While the socket is full nothing is written and deltas merge.
+ * Streams a generation: headers at once, silence until the first token, the opening chunk, deltas, a finish chunk,
+ * usage if requested, `[DONE]`. While the socket is full nothing is written and deltas merge.
  */
 export function writeStream(
   res: ServerResponse,
@@ -28,7 +28,7 @@ export function writeStream(
   let isBlocked = false;
   let isFinished = false;
 
-  /** One chunk a delta; the last one of an answer that ended also says how. */
+  /** Writes one chunk a delta. The last one of an ended answer has the finish reason. */
   function takeEvents(): string {
     const deltas = sequence.output.take();
     const isFinishing = sequence.hasEnded && !sequence.failure;

@@ -22,7 +22,7 @@ import { type Address, closeServer, listen } from './listen.ts';
 export const processStateSchema = z.enum(['serving', 'draining', 'dead', 'asleep', 'refusing', 'cutting']);
 export type ProcessState = z.output<typeof processStateSchema>;
 
-/** How soon a port that somebody else took meanwhile is tried again. */
+/** Pause before a port that another process took is tried again. */
 const RELISTEN_MS = 100;
 
 export interface EngineProcessOptions {
@@ -73,7 +73,7 @@ export class EngineProcess {
     });
   }
 
-  /** Changes the state and resolves when the port is as it says. Coming back from death is a restart. */
+  /** Changes the state and resolves when the port matches it. Leaving the state of death is a restart. */
   become(state: ProcessState): Promise<void> {
     const before = this.#state;
     this.#state = state;

@@ -116,7 +116,7 @@ export function textOfToken(id: TokenId): string | undefined {
   return id < 0x80 ? String.fromCharCode(id) : vocabularyText.get(id);
 }
 
-/** The bytes of a token; an id that no text or image makes stands for nothing. */
+/** Returns the bytes of a token. An id that no text or image makes has none. */
 export function bytesOfToken(id: TokenId): Buffer {
   const text = vocabularyText.get(id);
   if (text !== undefined) return Buffer.from(text);

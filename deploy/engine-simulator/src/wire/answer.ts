@@ -33,7 +33,7 @@ export interface StreamChunks {
   delta(delta: Delta): string;
   /** The last chunk of the answer itself. */
   finish(end: StreamEnd): string;
-  /** The chunk with no choices that only a client who asked for usage gets. */
+  /** Returns the chunk without choices, which only a client gets that requested usage. */
   usage(usage: Usage): string;
 }
 
@@ -46,7 +46,7 @@ export interface ChunkFormat {
   object: string;
   /** The JSON of the choice in a chunk; without `end` it is one on the way. */
   toChoice: (delta: Delta | undefined, end?: StreamEnd) => string;
-  /** The choice of the first chunk, and what stands behind it, where there is one without text. */
+  /** The choice and the other members of a first chunk without text. Undefined if streams begin with text. */
   opening?: { choice: string; behind: string };
   /** The details in the usage of a chunk, beside the counts. */
   runningDetails: object;

@@ -5,7 +5,7 @@ import type { Usage } from './usage.ts';
 
 type Manners = Pick<Knobs, 'reasoningField' | 'toolIds'>;
 
-/** The names that thinking goes by. */
+/** The field names of reasoning. */
 const reasoningNames: Record<Knobs['reasoningField'], readonly string[]> = {
   reasoning: ['reasoning'],
   reasoning_content: ['reasoning_content'],

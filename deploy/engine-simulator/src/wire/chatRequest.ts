@@ -26,12 +26,12 @@ const toolSchema = z.object({
 });
 export type ToolDefinition = z.output<typeof toolSchema>;
 
-/** How a directive begins that says what to do in one turn of the model's. */
+/** Beginning of a directive for one turn of the model. */
 const SCRIPT = '[[sim: turn=';
 
 /**
- * Finds the text with the directives, and counts the model's turns since. It is the last user message with a script of turns: agents say
- * more after it. Without a script it is the last user message.
+ * Finds the text with the directives, and counts the model's turns since. The text is the last user message with a
+ * script of turns, because agents add messages after it. Without a script it is the last user message.
  */
 export function findAskedText(messages: readonly RequestMessage[]): { text: string; turn: number } {
   const users = messages.flatMap(({ role, content }, at) => (role === 'user' ? [{ at, text: toText(content) }] : []));

@@ -31,7 +31,7 @@ export const malformedRequest = (message: string, param: string | null): EngineE
 export const badRequest = (message: string, param: string | null = null): EngineError =>
   new EngineError({ status: 400, type: 'BadRequestError', message, param });
 
-/** A name that nobody here answers to; the engine says to which it does. */
+/** An unknown model name. The error lists the known ones. */
 export const unknownModel = (model: string, aliases: readonly string[]): EngineError =>
   new EngineError({
     status: 404,

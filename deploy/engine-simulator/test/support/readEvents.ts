@@ -1,4 +1,4 @@
-/** One chunk of a chat stream, as loosely as tests look at it. */
+/** One chunk of a chat stream, in the loose form of tests. */
 export interface Chunk {
   id: string;
   model: string;

@@ -10,13 +10,13 @@ export const MODEL = 'test-model';
 type EngineInput = { [Key in keyof z.input<typeof engineSchema>]?: z.input<typeof engineSchema>[Key] | undefined };
 
 export interface TestSimulator extends Simulator {
-  /** Base addresses of the engines, in the order they were asked for. */
+  /** Base addresses of the engines, in the given order. */
   urls: string[];
   url: string;
   adminUrl: string;
 }
 
-/** A simulator on free ports whose engines cost no time, so that a test takes none unless it asks for some. */
+/** A simulator on free ports whose engines take no time, unless a test sets some. */
 export async function startTestSimulator(
   inputs: EngineInput[] = [{}],
   { clock = systemClock }: { clock?: Clock } = {},
