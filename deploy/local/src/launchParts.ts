@@ -199,7 +199,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   const launched: Record<ServiceName, Promise<Part>> = forEachOf(SERVICE_NAMES, (service) =>
     home && entryOf(service).scope === 'global' ? Promise.resolve(home.services[service]) : launch(service),
   );
-  // A workspace that was there before has keys, of which the router is told.
+  // The router is needed as well, because it learns of the keys of an existing workspace.
   const seed = Promise.all([
     launched.auth,
     launched['usage-ledger'],

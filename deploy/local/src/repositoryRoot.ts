@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The folder this copy of the repository lies in, without a trailing slash. */
+/** The folder of this copy of the repository, without a trailing slash. */
 export const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');

@@ -45,8 +45,8 @@ export async function serveRestarts(stateDir: string, replace: (part: string) =>
 }
 
 /**
- * Asks the launcher of a stack to end and start one of its parts. Returns its answer once the part is ready. Throws a `StackError` if no
- * stack runs there, if it has no such part, or if the part does not become ready.
+ * Requests a restart of a part from a stack's launcher. Returns its answer once the part is ready. Throws a
+ * `StackError` if no stack runs there, if it has no such part, or if the part does not become ready.
  */
 export async function askRestart(stateDir: string, part: string, portBase: number): Promise<string> {
   const socket = connect({ path: socketOf(stateDir), allowHalfOpen: true });

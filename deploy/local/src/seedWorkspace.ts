@@ -13,7 +13,7 @@ import type { ServiceUrls } from './toServiceEnvironments.ts';
 const ORGANIZATION_ID = 'org_local';
 const WORKSPACE_ID = 'ws_local';
 const CREDIT_ID = 'credit_local_1';
-/** Longest wait for a service. Each asks others, which on a busy machine have five seconds themselves. */
+/** Longest wait for a service. Each calls other services, which have five seconds themselves on a busy machine. */
 const TIMEOUT_MS = 30_000;
 
 /** Credit of the seeded workspace. */

@@ -1,4 +1,4 @@
-/** A problem that keeps a stack from running. Its message says the problem and the remedy. */
+/** A problem that keeps a stack from running. Its message has the problem and the remedy. */
 export class StackError extends Error {
   override name = 'StackError';
 }

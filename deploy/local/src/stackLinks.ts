@@ -27,19 +27,19 @@ export interface StackLink {
   to: LinkTarget;
   /** The port of the part. */
   port: number;
-  /** All processes of a service that has several; whoever opens the link leads each connection to one that is ready. */
+  /** All processes of a service with several. The link sends each connection to one that is ready. */
   replicas?: LinkReplica[];
 }
 
 /** One of several processes that a link may lead to. */
 export interface LinkReplica {
-  /** The port that users of the link connect to. */
+  /** The port for users of the link. */
   port: number;
-  /** Its internal listener, which says whether it is ready. */
+  /** Its internal listener, which reports readiness. */
   internalPort: number;
 }
 
-/** Puts something between two parts: gives the port by which `from` reaches `to` instead. Called before either runs. */
+/** Opens a link between two parts and returns the port by which `from` reaches `to`. Called before either runs. */
 export type OpenLink = (link: StackLink) => Promise<number>;
 
 /**
@@ -93,7 +93,7 @@ export function listReplicas(
   }));
 }
 
-/** Opens every link that there is, and says by which port a service then reaches another part's. */
+/** Opens every link, and returns the port by which a service reaches another part. */
 export async function openLinks(links: StackLink[], openLink: OpenLink): Promise<PortOf> {
   const opened = await Promise.all(
     links.map(async (link) => [`${link.from} ${link.port}`, await openLink(link)] as const),

@@ -64,7 +64,7 @@ export interface StackPorts {
   redis: number;
   kafka: number;
   kafkaController: number;
-  /** The broker has a listener for each client, so that each can be told another way to come. */
+  /** The broker has a listener for each client, because each may need another advertised address. */
   kafkaListeners: Record<EventLogService, number>;
   s3: number;
   identityProvider: number;

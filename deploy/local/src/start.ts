@@ -14,7 +14,7 @@ import { readObservation } from './toPartEnvironment.ts';
 /** A Ctrl-C comes from the terminal, once more from npm and from the bootstrap, all within this time. */
 const ONE_CTRL_C_MS = 1_000;
 
-/** `npm start`: runs the whole gateway on this machine until it is told to stop. */
+/** `npm start`: runs the whole gateway on this machine until it is stopped. */
 async function main(): Promise<number> {
   const { regions, kafka, s3, engines, restart, help } = parseStartArguments(process.argv.slice(2));
   if (help) return print(START_USAGE);

@@ -54,8 +54,8 @@ export interface StackOptions<Name extends Region = 'us'> {
   s3?: boolean;
   /**
    * Real engines, whose models become the text models of a single region. Without any, the catalog's models are
-   * simulated. An engine given as an address alone is not asked for its models' capabilities, and no media are
-   * simulated beside it.
+   * simulated. The abilities of an engine given as an address alone are not tested, and no media are simulated beside
+   * it.
    */
   engines?: (string | EngineChoice)[];
   /**

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 
-/** Modules are compiled once for all processes of this copy, which takes seconds off every later start of a stack. */
+/** Modules are compiled once for all processes of this copy, which saves seconds at later starts. */
 const NODE_COMPILE_CACHE = join(repositoryRoot, '.turnpike', 'compile-cache');
 
 /**
- * The environment every part starts from. Built, not inherited: a variable that happens to be set in a terminal or a test
- * run must not change what a service does. `Observation` lists what is handed on.
+ * Returns the base environment of every part. It is not inherited, because a variable of a terminal or a test run must
+ * not change a service. `Observation` lists the exceptions.
  */
 export function toPartEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '/', TMPDIR } = process.env;
@@ -18,7 +18,7 @@ export function toPartEnvironment(): Record<string, string> {
   };
 }
 
-/** Variables by which people watch a stack. Its services take them from the environment that starts it. */
+/** Variables of logs and traces, which services take from the environment of the launcher. */
 const VARIABLES = [
   'LOG_LEVEL',
   'ACCESS_LOG_SAMPLE_RATIO',
@@ -26,7 +26,7 @@ const VARIABLES = [
   'TRACE_SAMPLE_RATIO',
 ] as const;
 
-/** How much the services of a stack log, and where they send traces. A wrong value is for the services to refuse. */
+/** Log level and trace target of a stack's services. The services refuse wrong values. */
 export type Observation = Partial<Record<(typeof VARIABLES)[number], string>>;
 
 /** Reads them from an environment. An empty variable counts as not set. */

@@ -57,14 +57,14 @@ export interface StackSettings {
   mediaBackendsFile: string;
   /** Folder of what services keep on disk, each below a name of its own. */
   dataDir: string;
-  /** Whether objects are kept by an S3 server, in place of a folder. */
+  /** Whether an S3 server stores objects, instead of a folder. */
   s3: boolean;
-  /** Comma separated; undefined where the event log is the embedded one. */
+  /** Comma separated; undefined with the embedded event log. */
   kafkaBrokers: string | undefined;
   observation: Observation;
-  /** They go over everything else. */
+  /** Settings that override all others. */
   serviceSettings: ServiceSettings;
-  /** The same port, unless something stands between the two. */
+  /** Returns the port to connect to: the part's own, or that of a link. */
   portOf: PortOf;
 }
 
@@ -96,14 +96,14 @@ export const toAccountAddresses = ({ services, identityProvider, mailCatcher, pa
   payments: `http://localhost:${payments.port}`,
 });
 
-/** The account layer, as the payments simulator knows it. */
+/** Returns the account layer's account at the payments simulator. */
 export const toPaymentsAccount = ({ ports, secrets }: Pick<StackSettings, 'ports' | 'secrets'>) => ({
   secretKey: secrets.paymentsKey ?? '',
   webhookUrl: `${toServiceUrls(ports)['control-plane'].url}/account/webhooks/payments`,
   webhookSecret: secrets.webhookSecret ?? '',
 });
 
-/** The account layer, as the identity provider knows it. */
+/** Returns the account layer's client at the identity provider. */
 export const toOidcClient = ({ ports, secrets }: Pick<StackSettings, 'ports' | 'secrets'>) => ({
   client_id: OIDC_CLIENT_ID,
   client_secret: secrets.oidcClientSecret ?? '',
@@ -215,7 +215,7 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     INTERNAL_PORT: String(ports.services[service].internalPort),
     INTERNAL_SIGNING_KEY: secrets.internalKeys[service] ?? '',
     INTERNAL_PUBLIC_KEYS: publicKeys[entryOf(service).scope],
-    // No load balancer has to notice, and nobody likes to wait for the end.
+    // Without a load balancer a stop needs no wait.
     DRAIN_SETTLE_MS: '0',
     BUILD_REVISION: revision,
     ...observation,

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** How often it is asked where nothing else is said. */
+/** Default interval. */
 const INTERVAL_MS = 50;
 
 /**
- * Asks until the answer is not undefined and resolves with it; resolves with undefined once `timeoutMs` have passed.
- * Rejects as soon as `signal` is aborted, with its reason.
+ * Calls `ask` until its result is not undefined, and resolves with that result. Resolves with undefined after
+ * `timeoutMs`. Rejects with `signal`'s reason as soon as it is aborted.
  */
 export async function waitFor<Answer>(
   ask: () => Promise<Answer | undefined>,

@@ -6,7 +6,7 @@ export interface FakeEngine {
   close(): Promise<void>;
 }
 
-/** Serves whatever a test wants to be taken for an engine. */
+/** Serves a test's answers as an engine. */
 export const startFakeEngine = (answer: RequestListener): Promise<FakeEngine> => listen(createServer(answer));
 
 /** Gives the address of any server and a way to end it that waits for no client. */

@@ -50,7 +50,7 @@ export function runStart(args: string[], env: Record<string, string>): StartComm
   };
 }
 
-/** A process, told by its start from a later one with the same number. */
+/** A process, identified also by its start, because numbers are reused. */
 export interface ProcessId {
   pid: number;
   startTicks: string;

@@ -45,8 +45,8 @@ type Answer = z.infer<typeof answerSchema>;
 const propsSchema = z.object({ default_generation_settings: z.object({ n_ctx: z.number().int().positive() }) });
 
 /**
- * Asks an engine by calls what its model can do, and returns the model with it. What an engine does not show within its deadline is not
- * listed. Throws `signal`'s reason when that is aborted.
+ * Tests the abilities of an engine's model by calls, and returns the model with them. An ability that does not show
+ * within the deadline is not listed. Throws `signal`'s reason if it is aborted.
  */
 export async function askAbilities(
   url: string,
@@ -83,7 +83,7 @@ export async function askAbilities(
     const answer = await chat('Say hello.', { response_format: format });
     return keptSchema.safeParse(parseJson(answer?.choices[0]?.message.content ?? '')).success;
   };
-  /** An engine that leaves a picture out counts the same prompt. */
+  /** Compares prompt tokens, because an engine that ignores an image counts the same prompt. */
   const takesPictures = async () => {
     const text = { type: 'text', text: 'Name this color.' };
     const without = await chat([text], { max_tokens: 1 });

@@ -12,8 +12,9 @@ export interface EngineChoice {
 }
 
 /**
- * Reads the value of `--engine`: the address of a server of the public chat API, with or without `/v1`. Behind commas may stand `tools`,
- * `images` and `window=TOKENS`. Throws a `StackError` on anything else; a password in an address is not repeated.
+ * Parses the value of `--engine`: the address of a server of the public chat API, with or without `/v1`. `tools`,
+ * `images` and `window=TOKENS` may follow after commas. Throws a `StackError` on anything else, without a password of
+ * the address.
  */
 export function parseEngineChoice(text: string): EngineChoice {
   const [address = '', ...words] = text.split(',');
@@ -45,7 +46,7 @@ function parseEngineUrl(text: string): string {
   return url.origin;
 }
 
-/** Throws a `StackError` if an address stands twice: its engine would count as two. */
+/** Throws a `StackError` for a repeated address, because its engine would count as two. */
 export function refuseSameEngineTwice(urls: string[]): void {
   const repeated = urls.find((url, index) => urls.indexOf(url) !== index);
   if (repeated !== undefined) throw new StackError(`--engine ${repeated} stands twice. Name each engine once.`);

@@ -8,28 +8,28 @@ export interface LaunchedEngine {
   urls: string[];
   /** The admin address of a simulator. */
   adminUrl?: string;
-  /** Null where it is not a process of the stack. */
+  /** Null if it is not a process of the stack. */
   pid: number | null;
 }
 
-/** Engines on their way up, in the two steps that others wait for. */
+/** Engines during their start, in the two steps that other parts wait for. */
 export interface LaunchingEngines {
-  /** Resolves once the catalog file and the engines file say what there will be. */
+  /** Resolves once the catalog file and the engines file are written. */
   listed: Promise<CatalogModel[]>;
   /** Resolves once all of them are healthy. */
   ready: Promise<LaunchedEngine[]>;
 }
 
-/** One engine as the router is told of it. */
+/** One engine in the router's engines file. */
 export interface EngineEntry {
-  /** The routing target: what a usage row names as `model`. */
+  /** The routing target, the `model` of a usage row. */
   id: string;
   url: string;
-  /** Canonical id, by which the router knows what an engine is for that has never answered. */
+  /** Canonical id of its model, also for an engine that has never answered. */
   model: string;
 }
 
-/** Writes the file that tells the router of its engines. */
+/** Writes the router's engines file. */
 export async function writeEnginesFile(file: string, engines: EngineEntry[]): Promise<void> {
   await writeFile(file, `${JSON.stringify({ engines }, null, 2)}\n`);
 }

@@ -12,14 +12,14 @@ import { ASSUMED_CONTEXT_LENGTH, toEngineCatalog } from './toEngineCatalog.ts';
 interface RealEnginesOptions {
   region: Region;
   plan: EnginePlan & { kind: 'real' };
-  /** Both are written, but for a catalog file that was edited. */
+  /** Both files are written, except a catalog file that was edited. */
   catalogFile: string;
   enginesFile: string;
-  /** Told what was found, and what was assumed. */
+  /** Receives lines about findings and assumptions. */
   say: (line: string) => void;
 }
 
-/** Lists the models of engines that run already in a catalog of their own. */
+/** Lists the models of running engines in a catalog of their own. */
 export function listRealEngines(options: RealEnginesOptions): LaunchingEngines {
   const { engines: planned } = options.plan;
   const engines = planned.map(({ url }, index) => ({ name: `engine-${index + 1}`, urls: [url], pid: null }));
@@ -58,7 +58,7 @@ async function writeFiles({ region, plan, catalogFile, enginesFile, say }: RealE
   );
 }
 
-/** Says how to list what an engine did not show. */
+/** Prints how to list abilities that an engine did not show. */
 function sayWhatIsNotListed({ url, models, wasAsked }: PlannedEngine, say: RealEnginesOptions['say']): void {
   const chats = models.filter(({ category }) => category !== 'embeddings');
   const missing = [
@@ -71,7 +71,8 @@ function sayWhatIsNotListed({ url, models, wasAsked }: PlannedEngine, say: RealE
 }
 
 /**
- * Writes the file unless it was edited since it was last written, and tells whether it was kept. A copy beside it is what was written.
+ * Writes the file unless it was edited since the last write. Returns whether it was kept. A copy of the written file
+ * shows edits.
  */
 async function keepEdited(file: string, text: string): Promise<boolean> {
   const copy = `${file}.written`;

@@ -7,11 +7,11 @@ import { askAbilities } from './askAbilities.ts';
 import { type DiscoveredModel, discoverModels } from './discoverModels.ts';
 import { type EngineChoice, refuseSameEngineTwice } from './engineChoice.ts';
 
-/** A real engine, and the models that it says it has. */
+/** A real engine, and the models in its list. */
 export interface PlannedEngine {
   url: string;
   models: DiscoveredModel[];
-  /** Whether it was asked by calls what its model can do. */
+  /** Whether its models' abilities were tested by calls. */
   wasAsked: boolean;
 }
 
@@ -28,14 +28,17 @@ export type EnginePlan =
 
 export interface PlanOptions {
   region: Region;
-  /** None: the catalog's models are simulated. An engine that is a bare address is listed with what its list of models says alone. */
+  /**
+   * Real engines. Without any, the catalog's models are simulated. Of an engine given as an address alone only the
+   * model list is used.
+   */
   engines: (string | EngineChoice)[];
-  /** The simulated models; the repository's catalog of the region where it is not given. */
+  /** Catalog file of the simulated models. Default: the repository's catalog of the region. */
   catalogFile: string | undefined;
   signal: AbortSignal | undefined;
 }
 
-/** Looks at what will serve, before anything is started. Throws a `StackError` on a bad catalog file or engine. */
+/** Plans the engines before any part is started. Throws a `StackError` on a bad catalog file or engine. */
 export async function planEngines({ region, engines, catalogFile, signal }: PlanOptions): Promise<EnginePlan> {
   const file = catalogFile ?? join(repositoryRoot, 'deploy/catalog', region, 'catalog.yaml');
   if (engines.length === 0) return { kind: 'simulated', catalogFile: file, ...(await readServedModels(file, region)) };

@@ -2,12 +2,12 @@ import type { Region } from '@turnpike/config/region';
 import type { DiscoveredModel } from './discoverModels.ts';
 import { nameModels } from './nameModels.ts';
 
-/** The window of a model whose engine does not say: what the small ones of today have at least. */
+/** Window of a model whose engine does not report it: the least of today's small models. */
 export const ASSUMED_CONTEXT_LENGTH = 8_192;
-/** Longest alias that the catalog takes. */
+/** Longest alias in a catalog. */
 const MAX_ALIAS_LENGTH = 96;
 
-/** Made up, and not zero, so that a call's way through holds, charges and rows can be seen: 0.10 in and 0.40 out a million. */
+/** Invented prices above zero, so that holds, charges and rows show amounts: 0.10 in and 0.40 out a million. */
 export const MADE_UP_PRICING = {
   prompt: '0.0000001',
   completion: '0.0000004',
@@ -17,9 +17,9 @@ export const MADE_UP_PRICING = {
   web_search: '0',
   internal_reasoning: '0',
 };
-/** Parameters that every engine of the public chat API knows. */
+/** Parameters of every engine with the public chat API. */
 const SAMPLING = ['temperature', 'top_p', 'stop', 'seed', 'max_tokens'];
-/** More than an image of usual size comes to with the encoders in use, but never more than a quarter of the window. */
+/** Upper bound for an image of usual size with today's encoders, but at most a quarter of the window. */
 const TOKENS_PER_IMAGE = 4_096;
 const EMBEDDING = {
   category: 'embeddings',
@@ -28,20 +28,20 @@ const EMBEDDING = {
   supported_parameters: ['encoding_format', 'user'],
   supported_sampling_parameters: [],
 };
-/** More than the chat templates in use add: a hold must not fall short because of a template nobody has looked at. */
+/** Upper bound for the tokens of chat templates, so that a hold covers unknown templates. */
 const TEMPLATE_TOKENS_PER_MESSAGE = 16;
 const TEMPLATE_TOKENS_PER_REQUEST = 64;
 
 export interface EngineCatalog {
-  /** The file that the catalog service reads. JSON is YAML too. */
+  /** The catalog service's file. JSON is YAML too. */
   fileText: string;
   /** Canonical id of each of the engines' own names. */
   idOf: Map<string, string>;
 }
 
 /**
- * The catalog of what real engines serve, one entry a model, whatever number of them serves it, and the entries of `others` as they are.
- * `today` as YYYY-MM-DD.
+ * Returns a catalog of the models of real engines, one entry a model for any number of engines, and the entries of
+ * `others` unchanged. `today` is YYYY-MM-DD.
  */
 export function toEngineCatalog(
   discovered: DiscoveredModel[],
@@ -50,7 +50,7 @@ export function toEngineCatalog(
   const byName = Map.groupBy(discovered, ({ servedName }) => servedName);
   const idOf = nameModels([...byName.keys()]);
   const models = [...byName].map(([servedName, replicas]) => {
-    // A call may go to any replica, so it has to fit the smallest one and ask for what all of them can do.
+    // A call may go to any replica, so the entry has the smallest window and the common features.
     const contextLength = Math.min(...replicas.map((replica) => replica.contextLength ?? ASSUMED_CONTEXT_LENGTH));
     const [first, ...others] = replicas;
     const features = first?.features.filter((feature) => others.every((other) => other.features.includes(feature)));

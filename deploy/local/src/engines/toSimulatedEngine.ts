@@ -9,7 +9,7 @@ const EMBEDDING_DIMENSIONS = 1_024;
 /** A simulated engine that has a parser, whichever, thinks before it answers. */
 const REASONING_PARSER = 'simulated';
 
-/** A model of the catalog as the engine simulator is told to play it. */
+/** Configuration of an engine simulator for a catalog model. */
 export function toSimulatedEngine(model: CatalogModel, port: number | undefined): object {
   return {
     port,

@@ -45,7 +45,7 @@ function toEngine({ category, inputModalities, media }: CatalogModel): Pick<Medi
   return { personality: 'kokoro', engine: 'kokoro' };
 }
 
-/** Writes the file that tells media-jobs of its backends. */
+/** Writes the backends file of media-jobs. */
 export async function writeMediaBackendsFile(
   file: string,
   backends: MediaBackend[],

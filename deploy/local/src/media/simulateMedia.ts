@@ -4,7 +4,7 @@ import { createLogger } from '@turnpike/logging/createLogger';
 import { startMediaSimulator } from '@turnpike/media-simulator/mediaSimulator';
 import type { MediaBackend } from './mediaBackends.ts';
 
-/** A picture takes a moment, a clip some seconds: enough to see a job run. */
+/** Durations long enough to see a job run. */
 const KNOBS = { renderBaseMs: 300, msPerFrame: 20 };
 
 /** All simulated media backends of a stack in one process: a process for each would be most of the stack. */

@@ -7,7 +7,9 @@ export interface MigrationEnvironment extends Record<string, string> {
   DATABASE_URL: string;
 }
 
-/** Brings a service's database up to date with the code of a folder. Throws a `StackError` with what the migration said when it fails. */
+/**
+ * Migrates a service's database to the code of a folder. Throws a `StackError` with the migration's output if it fails.
+ */
 export async function migrateDatabase(
   parts: Parts,
   service: DatabaseService,

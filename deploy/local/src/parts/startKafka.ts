@@ -12,11 +12,13 @@ export interface KafkaOptions {
   dataDir: string;
   port: number;
   controllerPort: number;
-  /** Further listeners, and the port that whoever comes by one is told to come by. */
+  /** Further listeners, each with the port that the broker advertises to its clients. */
   listeners?: { port: number; advertisedPort: number }[];
 }
 
-/** Starts a real one-node broker (KRaft) on loopback and resolves when it serves. Topics are not made by being named. */
+/**
+ * Starts a real one-node broker (KRaft) on loopback and resolves when it serves. Topics are not created on first use.
+ */
 export async function startKafka(options: KafkaOptions): Promise<Part> {
   const { parts, jarDir, dataDir } = options;
   await mkdir(dataDir, { recursive: true });
@@ -73,7 +75,7 @@ function toProperties({
       .join(),
     'log.dirs': join(dataDir, 'log'),
     'auto.create.topics.enable': false,
-    // One node: nothing can be replicated, and nobody else is waited for.
+    // With one node nothing is replicated or waited for.
     'offsets.topic.replication.factor': 1,
     'offsets.topic.num.partitions': 4,
     'transaction.state.log.replication.factor': 1,

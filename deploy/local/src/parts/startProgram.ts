@@ -14,7 +14,9 @@ export interface Program {
   ports: number[];
 }
 
-/** Starts a program that stands in for something outside of the gateway, and resolves when all of its ports say that they are healthy. */
+/**
+ * Starts a program that replaces an external system, and resolves when all of its ports report that they are healthy.
+ */
 export async function startProgram(parts: Parts, { name, file, env, ports }: Program): Promise<Part> {
   const part = parts.start({
     name,

@@ -40,7 +40,7 @@ export async function startRedis({ parts, dataDir, port, password }: RedisOption
   return part;
 }
 
-/** Whether Redis answers PONG; it says LOADING until its append-only file is read. */
+/** Returns whether Redis answers PONG. It answers LOADING until its append-only file is read. */
 function answersPing(port: number, password: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, timeout: PING_TIMEOUT_MS });

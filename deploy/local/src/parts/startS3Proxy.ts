@@ -43,7 +43,7 @@ export async function startS3Proxy(options: S3ProxyOptions): Promise<Part> {
   return part;
 }
 
-/** Whether it answers, and lets nobody in without a signature. */
+/** Returns whether the server answers, and refuses requests without a signature. */
 async function refusesStrangers(port: number): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(ASK_TIMEOUT_MS) });
   await answer.body?.cancel();
@@ -58,7 +58,7 @@ function toProperties({ dataDir, port, accessKeyId, secretAccessKey }: S3ProxyOp
     's3proxy.credential': secretAccessKey,
     'jclouds.provider': 'filesystem-nio2',
     'jclouds.filesystem.basedir': join(dataDir, 'buckets'),
-    // Asked for, and of no use to a folder.
+    // Required settings without a use for a folder.
     'jclouds.identity': 'local',
     'jclouds.credential': 'local',
   };

@@ -16,7 +16,7 @@ export interface ServiceOptions {
   untilServed?: () => Promise<unknown>;
 }
 
-/** Starts one service and resolves when it says on its internal listener that it can serve. */
+/** Starts one service and resolves when its internal listener reports that it can serve. */
 export async function startService(options: ServiceOptions): Promise<Part> {
   const { parts, service, name, internalUrl, env, root, untilServed } = options;
   const { nodeFlags = [] } = entryOf(service);

@@ -5,8 +5,8 @@ import { unlinkStackFile } from '../stackFile.ts';
 import type { ReaperMessage } from './startReaper.ts';
 
 /**
- * Ends what a launcher started if the launcher itself is killed and cannot. Its standard input is a pipe that only the
- * launcher holds: the pipe's end is the launcher's end, whatever the cause.
+ * Ends a launcher's processes if the launcher itself is killed. Only the launcher holds the other end of standard
+ * input, so its end is the launcher's end, for any cause.
  */
 const GRACE_MS = 4_000;
 const POLL_MS = 50;
@@ -31,7 +31,7 @@ function note(message: ReaperMessage): void {
   }
 }
 
-/** Signals a process group; false when it has no process left. */
+/** Signals a process group. Returns false if it has no process left. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal);
@@ -43,7 +43,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
 async function reap(): Promise<void> {
   for (const file of files) rmSync(file, { force: true });
   for (const [group, stopSignal] of groups) signalGroup(group, stopSignal);
-  // The launcher is gone, so no caller hears of a link that cannot be changed. The processes have to end all the same.
+  // Without a launcher no caller learns of a link that cannot be changed, and the processes have to end nevertheless.
   for (const [link, file] of links) await unlinkStackFile(link, file).catch(() => undefined);
   const deadline = performance.now() + GRACE_MS;
   const isAlive = ([group]: [number, NodeJS.Signals]) => signalGroup(group, 0);

@@ -48,7 +48,7 @@ export function runToEnd(
     if (code === 0) resolve();
     else fail(endSignal ? `it was ended by ${endSignal}` : `it ended with code ${code}`);
   });
-  child.stdin.on('error', () => undefined); // a step that ends without reading its input says why by its exit code
+  child.stdin.on('error', () => undefined); // a step that ends without reading its input reports that by its exit code
   child.stdin.end(input ?? '');
   return promise;
 }

@@ -24,7 +24,7 @@ export interface PartCommand {
   args: string[];
   /** The part's environment, in addition to that of all parts. */
   env?: Record<string, string>;
-  /** Signal that asks for an orderly end. Default: SIGTERM. */
+  /** Signal for an orderly end. Default: SIGTERM. */
   stopSignal?: 'SIGTERM' | 'SIGINT';
   /** Whether the process gets an IPC channel, which closes when the launcher ends. */
   hasChannel?: boolean;

@@ -6,27 +6,27 @@ const PROGRAM = fileURLToPath(new URL('./reaper.ts', import.meta.url));
 
 /** One JSON line from a launcher to its reaper. */
 export type ReaperMessage =
-  /** Stop this process group, should the launcher end without having done so. */
+  /** Stops this process group if the launcher ends before it. */
   | { type: 'watch'; group: number; stopSignal: 'SIGTERM' | 'SIGINT' }
-  /** The group has ended; its number may be another's soon. */
+  /** The group has ended, and its number may be reused. */
   | { type: 'forget'; group: number }
-  /** A file that tells of the running stack, and has to go with it. */
+  /** A file about the running stack, which is removed with it. */
   | { type: 'remove'; file: string }
-  /** A link that leads to such a file: once that is gone it leads to another stack's, or goes too. */
+  /** A link to such a file. After the file is gone the link leads to another stack's file, or is removed. */
   | { type: 'unlink'; link: string; file: string };
 
 export interface Reaper {
   tell(message: ReaperMessage): void;
-  /** Ends the reaper. What it still watches is stopped, and what it was told to remove is removed. */
+  /** Ends the reaper, which first stops its remaining groups and removes its files. */
   end(): Promise<void>;
 }
 
-/** Starts the process that ends the launcher's children should the launcher be killed. */
+/** Starts the process that ends the launcher's children if the launcher is killed. */
 export function startReaper(env: NodeJS.ProcessEnv): Reaper {
   const child = spawn(process.execPath, [PROGRAM], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env });
   const exited = once(child, 'exit');
   child.unref();
-  // A reaper that was killed can be told nothing more; the stack itself does not depend on it.
+  // Writes to a killed reaper fail. The stack itself does not depend on it.
   child.stdin.on('error', () => undefined);
   return {
     tell(message) {

@@ -10,12 +10,12 @@ import { SEEDED_CREDIT_USD } from '../seedWorkspace.ts';
 import type { StackDescription, StackRegion } from '../stackFile.ts';
 import type { RunningRegion, RunningStack } from '../startStack.ts';
 
-/** Stands for the price of what a model never does. */
+/** Text in place of a price that does not apply. */
 const NOT_APPLICABLE = '–';
 
 export interface ReportOptions {
   stateDir: string;
-  /** Marks a heading; leaves it as it is where the output is no terminal. */
+  /** Formats a heading; unchanged if the output is no terminal. */
   heading: (text: string) => string;
 }
 

@@ -10,8 +10,8 @@ const INSTALL_TIMEOUT_MS = 600_000;
 const LIST = join(repositoryRoot, 'test/clients/agents/agents.json');
 
 /**
- * Returns the folder whose `node_modules` has the coding agents. They are installed once per machine and list of agents, into the user's
- * cache, and only where they are required. Throws a `StackError` that says so where they are not there.
+ * Returns the folder whose `node_modules` has the coding agents. They are installed once per machine and list of
+ * agents, into the user's cache, and only if required. Throws a `StackError` if they are not there.
  */
 export async function ensureAgents(say: (line: string) => void, isRequired: boolean): Promise<string> {
   return makeOnce(`agents-${toShortHash(await readFile(LIST))}`, async (folder) => {

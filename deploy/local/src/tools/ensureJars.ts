@@ -14,8 +14,8 @@ const SERVERS = { kafka: 'Kafka', s3proxy: 'S3Proxy' };
 export type JavaServer = keyof typeof SERVERS;
 
 /**
- * The folder of a server's jars: fetched once per machine from Maven Central into the user's cache. `say` is told what takes
- * long. Throws a `StackError` that says what is missing: Java, Maven, or the way to Maven Central.
+ * Returns the folder of a server's jars, fetched once per machine from Maven Central into the user's cache. `say` is
+ * called before long steps. Throws a `StackError` for missing Java, Maven, or access to Maven Central.
  */
 export async function ensureJars(server: JavaServer, say: (line: string) => void): Promise<string> {
   const name = SERVERS[server];

@@ -22,9 +22,9 @@ const SCHEMAS: { module: string; files: string }[] = [
 ];
 
 /**
- * The folder with what manifests are checked by: `kustomize`, and the schemas in `schemas/`. Made once per machine and list of
- * versions, from the Go module proxy into the user's cache. `say` is told what takes long. Throws a `StackError` where there is
- * no Go, or no way to the proxy.
+ * Returns the folder with the tools that check manifests: `kustomize`, and the schemas in `schemas/`. It is made once
+ * per machine and list of versions, from the Go module proxy into the user's cache. `say` is called before long steps.
+ * Throws a `StackError` without Go, or without access to the proxy.
  */
 export async function ensureManifestTools(say: (line: string) => void): Promise<string> {
   return makeOnce(`manifest-tools-${toShortHash(JSON.stringify([KUSTOMIZE, SCHEMAS]))}`, async (folder) => {

@@ -5,8 +5,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Returns a folder of this name in the user's cache, made once per machine. It is made under another name and renamed when complete:
- * an interrupted one never looks whole.
+ * Returns a folder of this name in the user's cache, made once per machine. It is made under another name and renamed
+ * when complete, so that an interrupted one never looks complete.
  */
 export async function makeOnce(name: string, make: (folder: string) => Promise<unknown>): Promise<string> {
   const folder = join(homedir(), '.cache', 'turnpike', name);
