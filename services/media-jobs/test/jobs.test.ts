@@ -175,6 +175,26 @@ describe('a job of images', () => {
     expect(await text((await jobs.content(output)).content)).toBe('in time');
     expect(settledOf(call.hold.callId)).toHaveLength(1);
   });
+
+  it('is rendered once though the object store takes nothing for a while', async () => {
+    await jobs.close();
+    let refused = 0;
+    const put: ObjectStore['put'] = async (key, source, options) => {
+      if (!key.endsWith('.png') || refused === 3) return test.store.put(key, source, options);
+      refused += 1;
+      source.destroy();
+      throw unavailable('failing');
+    };
+    const backends = someBackends(replica.replica);
+    jobs = await test.open({ backends, store: { ...test.store, put } });
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await ended(id, 'completed');
+    expect(backends.of(replica.replica.id).begun).toHaveLength(1);
+    const [output] = (await jobs.find(addressOf({ id }, call)))?.outputs ?? [];
+    if (!output) throw new Error('nothing was made');
+    expect(await text((await jobs.content(output)).content)).toBe('an image');
+  });
 });
 
 describe('a transcript', () => {
@@ -220,6 +240,26 @@ describe('a transcript', () => {
     if (!output) throw new Error('nothing was made');
     expect(output).toMatchObject({ type: 'application/json', seconds: 1 });
     expect(JSON.parse(await text((await jobs.content(output)).content))).toEqual(said);
+  });
+
+  it('waits for an object store that does not give its recording, and has not used an attempt on that', async () => {
+    await jobs.close();
+    let isDown = true;
+    let refused = 0;
+    const get: ObjectStore['get'] = async (key, range) => {
+      if (!isDown || !key.endsWith('.recording')) return test.store.get(key, range);
+      refused += 1;
+      throw unavailable('broken_off');
+    };
+    jobs = await test.open({ backends: someBackends(replica.replica), store: { ...test.store, get } });
+    const { id } = await jobs.make(aCall({ request: aTranscriptRequest({ model }) }));
+    await eventually(
+      () => refused,
+      (count) => count >= 3,
+    );
+    expect((await test.read(id)).endedAt).toBeNull();
+    isDown = false;
+    expect(await ended(id, 'completed')).toMatchObject({ attemptsCounted: 1 });
   });
 });
 

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+
+const PIECE_BYTES = 65_536;
 
 /** A file without a name. No other process can open it, and it is gone at every kind of end of this process. */
 export interface PrivateFile {
@@ -10,7 +12,7 @@ export interface PrivateFile {
   readonly path: string;
   /** Writes a stream into it. Rejects as the stream does, or with the signal's reason. */
   fill(source: Readable, signal: AbortSignal): Promise<void>;
-  /** From its beginning. */
+  /** From its beginning, any number of times: a reader that is destroyed leaves the file open. */
   read(): Readable;
   size(): Promise<number>;
   discard(): Promise<void>;
@@ -38,7 +40,7 @@ export async function createPrivateFile(folder: string): Promise<PrivateFile> {
         signal.removeEventListener('abort', abort);
       }
     },
-    read: () => handle.createReadStream({ start: 0, autoClose: false }),
+    read: () => Readable.from(piecesOf(handle), { objectMode: false }),
     size: async () => (await handle.stat()).size,
     async discard() {
       if (!isOpen) return;
@@ -46,6 +48,16 @@ export async function createPrivateFile(folder: string): Promise<PrivateFile> {
       await handle.close();
     },
   };
+}
+
+/** A stream of `handle.createReadStream` closes the handle when it is destroyed, whatever `autoClose` says. */
+async function* piecesOf(handle: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 /** A backend's output that was decoded, and is ready to be stored. */

@@ -94,8 +94,7 @@ async function makeTranscript(rendering: Rendering, request: Omit<TranscriptRequ
   const { held, replica, dialect, dependencies } = rendering;
   const [input] = held.row.inputs;
   if (!dialect.transcribe || !input) throw new BackendFault('misconfigured');
-  const { content } = await dependencies.store.get(input.key);
-  const recording = await prepare(rendering, content);
+  const recording = await prepare(rendering, input.key);
   try {
     const { path, type, seconds } = recording;
     const file = { path, bytes: input.bytes, sha256: '', discard: async () => {} };
@@ -110,11 +109,11 @@ async function makeTranscript(rendering: Rendering, request: Omit<TranscriptRequ
 }
 
 /** Converts an upload for engines. The upload was good when the job was made. */
-async function prepare({ held, dependencies: { media, folder } }: Rendering, content: Readable) {
+async function prepare({ held, dependencies: { media, folder, store } }: Rendering, key: string) {
   const { workspaceId, keyId, unitsBound: maxSeconds } = held.row;
   const file = await createPrivateFile(folder);
   try {
-    await file.fill(content, held.signal);
+    await whereStoreIsUp(store.get(key).then(({ content }) => file.fill(content, held.signal)));
     const options = { owner: { workspaceId, keyId }, isPatient: true, maxSeconds, signal: held.signal };
     return await media.prepareRecording(file, options);
   } finally {
