@@ -697,6 +697,35 @@ describe('removal', () => {
     );
     expect(state.deleted).toEqual(['stray']);
   });
+
+  it('of what no row names goes on where a backend does not remove one of it', async () => {
+    await jobs.close();
+    const backends = someBackends(replica.replica);
+    const state = backends.of(replica.replica.id);
+    for (const id of ['kept', 'stray']) state.clips.set(id, { id, status: 'in_progress', progress: 0, prompt: id });
+    let asked = 0;
+    const dialectOf: typeof backends.dialectOf = (of) => {
+      const dialect = backends.dialectOf(of);
+      return {
+        ...dialect,
+        async deleteVideo(...args) {
+          if (args[1] !== 'kept') return dialect.deleteVideo?.(...args);
+          asked += 1;
+          throw aFault('failed');
+        },
+      };
+    };
+    jobs = await test.open({ backends: { ...backends, dialectOf }, reaper: { roundMs: 50, unnamedMs: 300 } });
+    await eventually(
+      () => state.deleted,
+      (deleted) => deleted.includes('stray'),
+    );
+    // Asked for again a round later.
+    await eventually(
+      () => asked,
+      (times) => times >= 2,
+    );
+  });
 });
 
 it('settles a job within seconds of a connection that broke as it was settled', async () => {

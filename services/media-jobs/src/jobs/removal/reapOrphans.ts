@@ -43,13 +43,23 @@ export function reapOrphans({
       if (named.has(id)) continue;
       const name = `${replica.id} ${id}`;
       const since = unnamed.get(name) ?? now;
-      if (now - since >= unnamedMs) {
-        await dialect.deleteVideo?.(replica, id, signal);
-        metrics.orphanRemoved(replica);
-        log.warn({ replica: replica.id }, 'a backend had a job that is nobody’s; it was removed');
-      } else still.set(name, since);
+      if (now - since < unnamedMs || !(await remove(replica, dialect, id, signal))) still.set(name, since);
     }
     return still;
+  }
+
+  /** Returns false if the replica does not remove the clip, which must not keep its other clips. */
+  async function remove(replica: Replica, dialect: Dialect, id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await dialect.deleteVideo?.(replica, id, signal);
+    } catch (error) {
+      if (!(error instanceof BackendFault)) throw error;
+      log.debug({ err: error, replica: replica.id }, 'a backend did not remove a job that is nobody’s; tried again');
+      return false;
+    }
+    metrics.orphanRemoved(replica);
+    log.warn({ replica: replica.id }, 'a backend had a job that is nobody’s; it was removed');
+    return true;
   }
 
   return repeat(
