@@ -697,17 +697,22 @@ row('media.503.backend', async () => {
     [MODELS.awaySpeech, '/audio/speech', aSpeech({ model: MODELS.awaySpeech })],
     [MODELS.awayImage, '/images/generations', anImage({ model: MODELS.awayImage })],
   ] as const) {
+    const made = await caller.post(path, body);
+    expect(made.status).toBe(200);
     await orderMediaBackends(stack, 'port', { model, body: { port: 'closed' } });
     // From when on nothing is tried.
     await until('both backends to be known as away', async () =>
       (await listMediaWarnings()).includes(`none of 2 backends of ${model} takes work`),
     );
+    // A retry gets what was made before.
+    const again = await caller.post(path, body, { headers: { 'x-stainless-retry-count': '1' } });
+    expect({ status: again.status, isSame: again.bytes.equals(made.bytes) }).toEqual({ status: 200, isSame: true });
     const answer = await caller.post(path, body);
     expect(answer.status).toBe(503);
     expect(answer.body).toEqual(flat('backend_unavailable'));
     expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   }
-  await expectSpent(caller, 0n);
+  await expectSpent(caller, BigInt(aSpeech().input.length) * PRICES.character + PRICES.image);
 });
 
 row('media.503.disabled', async () => {

@@ -30,9 +30,17 @@ export function createImages(dependencies: LookUpDependencies): RequestHandler {
     await underDraft(draft, async () => {
       const asked = resolve(draft, dependencies, res);
       const { isAsync, responseFormat, model } = asked.request;
-      if (!isAsync) await assertInTime(dependencies, { model, keyId, workspaceId: workspace.workspaceId });
-      const isHidden = !isAsync && responseFormat === 'b64_json';
-      const job = await obtainJob(dependencies, { req, res }, { ...asked, digest: draft.digest, isHidden });
+      const queue = { model, keyId, workspaceId: workspace.workspaceId };
+      const job = await obtainJob(
+        dependencies,
+        { req, res },
+        {
+          ...asked,
+          digest: draft.digest,
+          isHidden: !isAsync && responseFormat === 'b64_json',
+          ...(!isAsync && { assertInTime: () => assertInTime(dependencies, queue) }),
+        },
+      );
       if (isAsync) sendJob(dependencies, { req, res }, job);
       else await answer(dependencies, { res }, { jobId: job.id, keyId });
     });

@@ -17,6 +17,8 @@ export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest
   isHidden: boolean;
   /** Decoded seconds of a recording. */
   heardSeconds?: number;
+  /** Throws if the client would wait too long. A retry that gets the job of its call is not judged. */
+  assertInTime?(): Promise<void>;
   /** Completes the request after the call is admitted. The hold is released if that fails. */
   complete?(request: Request): Promise<Request>;
 }
@@ -95,7 +97,7 @@ export async function obtainJob<Request extends MediaRequest>(
 export async function makeClaimedJob<Request extends MediaRequest>(
   dependencies: JobCallDependencies,
   exchange: Exchange,
-  { digest, isHidden, claim, complete, ...wanted }: JobWanted<Request> & { claim: Claim },
+  { digest, isHidden, claim, assertInTime, complete, ...wanted }: JobWanted<Request> & { claim: Claim },
 ): Promise<ShownJob> {
   const { jobs } = dependencies;
   const { keyId, workspace } = callingKey(exchange.res);
@@ -103,6 +105,7 @@ export async function makeClaimedJob<Request extends MediaRequest>(
   let leaveRoom = (): void => {};
   try {
     const { call, hold, request } = await underClaim(dependencies, claim, async () => {
+      await assertInTime?.();
       dependencies.cancelledRuns.check(keyId);
       leaveRoom = await takeRoom(jobs, queue);
       const admitted = await admit(dependencies, exchange, { ...wanted, isStream: false });
