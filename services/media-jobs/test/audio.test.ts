@@ -1,3 +1,4 @@
+import { mkdir, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
@@ -162,6 +163,16 @@ describe('POST /v1/audio/speech', () => {
     expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([status, error]);
     expect(Object.fromEntries(Object.keys(headers).map((name) => [name, answer.headers.get(name)]))).toEqual(headers);
     expect(await endOf()).toMatchObject({ status: 'failure', chargeNanoUsd: 0n });
+  });
+
+  it('that this machine has no file for leaves its replica to the calls behind it', async () => {
+    await rm(service.mediaFolder, { recursive: true });
+    const ask = () => service.post(SPEECH, speech({ response_format: 'wav' }));
+    // One call more than the replicas have slots.
+    const answers = await Promise.all(Array.from({ length: 5 }, ask));
+    await mkdir(service.mediaFolder);
+    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500, 500, 500]);
+    expect((await ask()).status).toBe(200);
   });
 
   it('says which field an engine does not take', async () => {

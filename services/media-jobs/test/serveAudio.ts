@@ -32,6 +32,8 @@ export interface AudioService {
   url: string;
   money: TestMoney;
   replicas: TestReplica[];
+  /** Folder of the files that are made. */
+  mediaFolder: string;
   /** Jobs that were asked for. */
   made: Parameters<CallDependencies['jobs']['make']>[0][];
   /** Uses this key for every request from now on. */
@@ -56,6 +58,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     openTestMoney(),
     Promise.all(played.map(([personality]) => startTestReplica(personality, { voices: ['emma'] }))),
   ]);
+  const mediaFolder = join(folder, 'media');
   const file = join(folder, 'backends.json');
   const entries = played.map(([, engine, model], nth) => ({
     id: `replica-${nth}`,
@@ -95,7 +98,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
       imagesTimeoutMs: 1_000,
       imagePrivateHosts: new Set(),
     }),
-    media: await createMedia({ folder: join(folder, 'media') }),
+    media: await createMedia({ folder: mediaFolder }),
     authenticator,
     admission: money.admission,
     findShortage: money.findShortage,
@@ -155,6 +158,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     url: server.url,
     money,
     replicas,
+    mediaFolder,
     made,
     useKey(used) {
       key = used;

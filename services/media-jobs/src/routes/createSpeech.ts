@@ -117,11 +117,15 @@ async function sendSpokenAudio(
   res: Response,
   { request, digest, claim, admitted: { call, hold }, signal, onBegin, end }: Sending,
 ): Promise<Delivery> {
-  const { answer, done } = await dependencies.replicas.ask({ ...call, signal }, async (replica, { speech }) => {
+  const copy = await dependencies.media.copyAudio();
+  const ask = dependencies.replicas.ask({ ...call, signal }, async (replica, { speech }) => {
     if (!speech) throw new BackendFault('misconfigured');
     return speech(replica, request, signal);
   });
-  const copy = await dependencies.media.copyAudio();
+  const { answer, done } = await ask.catch((error: unknown) => {
+    copy.discard();
+    throw error;
+  });
   async function* untilEnded(audio: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     yield* copy.pass(audio);
     const made = { type: SPEECH_TYPES[request.responseFormat], read: () => copy.read() };
