@@ -659,6 +659,15 @@ it('opens ten pages of an organization at most, and none while it is on hold', a
   expect([status, body.error]).toEqual([409, 'organization_on_hold']);
 });
 
+it('opens a page once the processor answers again, however often it was asked for while it was away', async () => {
+  const payer = await aPayer('eu');
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503' }] as never);
+  const asked = Array.from({ length: 10 }, () => payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 }));
+  expect((await Promise.all(asked)).map(({ body }) => body.error)).toEqual(Array(10).fill('payments_away'));
+  await payments.order('DELETE', 'faults');
+  await start(payer);
+});
+
 it('makes one customer for an organization, whoever pays at once', async () => {
   const payer = await aPayer('eu');
   await Promise.all(Array.from({ length: 4 }, () => start(payer)));
@@ -674,7 +683,7 @@ it('says that the processor is away, opens no page, and charges once where an an
   const { status, body } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
   expect([status, body.error]).toEqual([502, 'payments_away']);
   const { body: list } = await payer.browser.get(`${payer.path}/top-ups`);
-  expect(list.top_ups.map(({ state }: { state: string }) => state)).toEqual(['created']);
+  expect(list.top_ups.map(({ state }: { state: string }) => state)).toEqual(['expired']);
   await payments.order('DELETE', 'faults');
 
   await payments.order('POST', 'faults/api', [{ fault: 'reset_after', times: 2 }] as never);

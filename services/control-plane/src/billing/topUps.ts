@@ -170,14 +170,25 @@ export async function startTopUp(
     await settleQueue.follow(tx, topUpId);
   });
 
+  // The customer cannot pay on a page whose address was not given out.
+  const expire = (of: Tx) =>
+    of.$executeRaw(sql`
+      UPDATE top_up SET state = 'expired'
+      WHERE top_up_id = ${topUpId} AND state IN ('created', 'open') AND session_id IS NULL`);
   const session = await openCheckout(
     { db, payments, accountOrigin },
     { topUpId, organizationId, currency, netCents, endsAt, now },
-  ).catch(throwPaymentsAway);
+  ).catch(async (error: unknown) => {
+    await db.$transaction(expire);
+    return throwPaymentsAway(error);
+  });
   const refusal = await db.$transaction(async (tx) => {
     // A VAT id that was entered meanwhile may change the tax: nobody is sent to this page.
     const change = await findTaxChange(tx, organizationId);
-    if (change) return change;
+    if (change) {
+      await expire(tx);
+      return change;
+    }
     // A settler that looked at the top-up meanwhile has called it open, without a page.
     const stored = await tx.$executeRaw(sql`
       UPDATE top_up SET state = 'open', session_id = ${session.id}
