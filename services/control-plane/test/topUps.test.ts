@@ -385,6 +385,12 @@ it('asks about a verified VAT id anew after 30 days, and not before', async () =
   expect(await readAsked()).toBe(first);
   await account.db.execute(sql`
     UPDATE billing_account SET vat_asked_at = now() - INTERVAL '31 days' WHERE organization_id = ${payer.organizationId}`);
+  await payments.order('POST', 'faults/api', [
+    { fault: 'refuse_503', match: { of: 'POST /v1/customers/{id}/tax_ids' } },
+  ] as never);
+  await account.vatIdQueue.askAgain();
+  expect([await listTaxIds(payer), (await readDetails(payer)).vat_state]).toEqual([[], 'unavailable']);
+  await payments.order('DELETE', 'faults');
   await account.vatIdQueue.askAgain();
   expect(await readAsked()).not.toBe(first);
   await untilVatState(payer, 'verified');

@@ -84,6 +84,9 @@ export async function askAgain(
     const asked = await findAsked(db, organizationId);
     if (!asked || asked.vatState === 'pending') return;
     const { customer, vatId, taxId: old } = asked;
+    // VAT is charged from here to the verdict, also if nothing below is done.
+    await db.execute(sql`
+      UPDATE billing_account SET vat_state = 'unavailable', psp_tax_id = NULL WHERE organization_id = ${organizationId}`);
     if (old !== null) await removeTaxId(stripe, customer, old);
     const { id } = await askAbout(stripe, customer, vatId);
     await db.execute(sql`
