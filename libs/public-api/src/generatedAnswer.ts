@@ -13,13 +13,11 @@ export const finishReasonSchema = z
   .meta({ description: 'Why the output ended. `length`: the output limit, which is 2048 tokens on unstreamed chat.' });
 
 /** Nothing else is ever in this place: a request for them is refused. */
-export const logprobsField = z
-  .null()
-  .meta({
-    description: 'Always null.',
-    support: 'no',
-    note: 'Always null, because log probabilities are not available.',
-  });
+export const logprobsField = z.null().meta({
+  description: 'Always null.',
+  support: 'no',
+  note: 'Always null, because log probabilities are not available.',
+});
 
 /** `usage` of a chunk: only where the client asked for it, and then null on every chunk but the last. */
 export const chunkUsageField = tokenUsageSchema.nullable().optional().meta({
