@@ -10,7 +10,7 @@ import { toEnd } from './work/endJob.ts';
 import { toExtension } from './work/storeFile.ts';
 import { fromRequest } from './work/toRequest.ts';
 
-/** The whole answer of a call that was answered as it ran. */
+/** The complete answer of a call that was answered as it ran. */
 export interface AnswerToKeep extends Omit<JobToMake, 'isHidden'> {
   made: { type: string; seconds?: number; read(): Promise<Readable> };
 }
@@ -19,8 +19,9 @@ export interface AnswerToKeep extends Omit<JobToMake, 'isHidden'> {
 const LARGEST_BYTES = 32 * 1_048_576;
 
 /**
- * Stores an answer for retries of its call, and makes a row of the call: a hidden job that has ended, with its charge and its completion
- * event, so that a crash before the call is settled neither loses nor repeats the charge. Rejects if the claim is void.
+ * Stores an answer for retries of its call, and inserts a row for the call: a hidden, ended job with its charge and
+ * completion event. So a crash before the call is settled neither loses nor repeats the charge. Rejects if the claim is
+ * void.
  */
 export async function keepAnswer(dependencies: JobDependencies, answer: AnswerToKeep): Promise<JobRow> {
   const { db, store: objects, money, metrics, region } = dependencies;

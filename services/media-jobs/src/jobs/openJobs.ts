@@ -36,7 +36,7 @@ import { watchJobs } from './watchJobs.ts';
 import { toEnd } from './work/endJob.ts';
 
 export interface JobsOptions extends Omit<JobDependencies, 'texts' | 'estimate' | 'leaseMs' | 'runTimes' | 'undoMs'> {
-  /** Pool of clients' look-ups, so that a look-up delays no lease, owner or job. */
+  /** Pool of clients' read requests, so that these delay no lease, owner or job. */
   lookUpDb: Queryable;
   /** Jobs of one model that a key may have in the queue. */
   queuedPerKey: number;

@@ -7,7 +7,7 @@ import type { JobDependencies } from './dependencies.ts';
 import { isStoreDown } from './work/storeFile.ts';
 
 const ROUND_MS = 2_000;
-/** Longest wait for one look. */
+/** Longest wait for one check. */
 const LOOK_MS = 2_000;
 /** A key that no job has. */
 const NOBODYS = 'looks/none.bin';

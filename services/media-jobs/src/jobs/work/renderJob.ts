@@ -60,7 +60,7 @@ async function make(rendering: Rendering, request: KeptRequest): Promise<StoredO
   }
 }
 
-/** Asks for one image after the other, so that one is in memory at a time. */
+/** Requests one image after the other, so that only one is in memory. */
 async function makeImages(rendering: Rendering, request: ImageRequest): Promise<StoredOutput[]> {
   const { held, replica, dialect, dependencies } = rendering;
   const { width, height } = request.size;

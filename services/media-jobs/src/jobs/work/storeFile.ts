@@ -49,7 +49,7 @@ export async function storeFile(
   }
 }
 
-/** Returns the extension of a key, for people who look into the store. */
+/** Returns the extension of a key, for operators who read the store. */
 export const toExtension = (type: string): string => type.split('/')[1]?.replace(/[^a-z0-9]/g, '') || 'bin';
 
 export const isStoreDown = (error: unknown): boolean =>

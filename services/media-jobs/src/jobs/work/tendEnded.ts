@@ -5,17 +5,18 @@ import { removeObjects } from '../removal/removeObjects.ts';
 import { REMOVAL_ALARM_MS } from '../times.ts';
 import type { HeldJob } from './heldJob.ts';
 
-/** Pauses until a step that failed is tried again. */
+/** Pauses before a failed step is retried. */
 const SETTLE_AGAIN_MS = 1_000;
 const CLEAR_AGAIN_MS = 10_000;
-/** Time within which a replica that is in no file may come back, or be in another process' file. */
+/** Time that a replica missing from the file may take to return, or may be in another process' file. */
 const UNKNOWN_MS = 600_000;
 const REMOVE_AGAIN_MS = 60_000;
 const FAILED_AGAIN_MS = 60_000;
 
 /**
- * Takes the steps that an ended job has left: its hold becomes its charge, its backend and its uploads are cleared, and in the end its bytes
- * are removed. The row has the steps that are done. A step that fails is tried again, and the steps behind it are tried all the same.
+ * Runs the remaining steps of an ended job. The hold becomes the charge, backend and uploads are cleared, and at last
+ * the bytes are removed. The row records the finished steps. A failed step is retried and does not stop the steps after
+ * it.
  */
 export async function tendEnded(held: HeldJob, dependencies: JobDependencies): Promise<void> {
   const { log } = dependencies;
@@ -39,7 +40,7 @@ export async function tendEnded(held: HeldJob, dependencies: JobDependencies): P
   const { removeAt, now } = held.row;
   await held.step('rest', {
     againInMs: again.length > 0 ? Math.min(...again) : null,
-    // A removal that was due and failed is tried again after its pause, not at once.
+    // A due removal that failed is retried after its pause, not at once.
     removeAt: removeAt !== null && removeAt > now ? removeAt : null,
   });
 }

@@ -37,7 +37,7 @@ export async function toRequest(
   }
 }
 
-/** Rejects as a busy backend does if the store is down before a backend is asked, so that this costs no attempt. */
+/** Rejects like a busy backend if the store is down before a backend is called, so that no attempt counts. */
 export async function whereStoreIsUp<Result>(reading: Promise<Result>): Promise<Result> {
   try {
     return await reading;

@@ -9,14 +9,14 @@ import { pollClip, storeClip, submitClip } from './workOnClip.ts';
 export const beginOn = (held: HeldJob, replica: Replica, dependencies: JobDependencies): Promise<void> =>
   held.row.operation === 'videos' ? submitClip(held, replica, dependencies) : renderJob(held, replica, dependencies);
 
-/** Time within which a replica that this process' file does not name may be in another process' file. */
+/** Time that a replica missing from this process' file may be in another process' file. */
 const UNKNOWN_MS = 60_000;
 const ASK_AGAIN_MS = 2_000;
 
 /** Continues a job that has begun: its next poll is due, or the lease of its worker has lapsed. */
 export async function goOn(held: HeldJob, dependencies: JobDependencies): Promise<void> {
   const { operation, state, replica: id, missingSince, now } = held.row;
-  // The worker of a render is gone, or the row has no id of the clip: no engine shows which of its clips is this one.
+  // Either the worker of a render is gone, or the row lacks the clip's id. No engine shows which of its clips this is.
   if (operation !== 'videos' || state === 'submitting') return tryAgain(held, 'backend_lost', dependencies);
   const replica = dependencies.backends.list().find((each) => each.replica.id === id)?.replica;
   if (!replica) {

@@ -10,21 +10,22 @@ import { toRequest, whereStoreIsUp } from './toRequest.ts';
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
-/** A clip that a replica does not know is lost once the replica has said so again after this long. */
+/** A clip that a replica does not know counts as lost if the replica confirms that after this time. */
 const MISSING_MS = 5_000;
 /** Most progress of a clip whose bytes are not in the object store. */
 const MOST_PROGRESS = 99;
 /** Pause until a backend that gave no clip is asked again. */
 const ASK_AGAIN_MS = 3_000;
-/** A backend has lost a completed clip if it cannot give the clip for so long. */
+/** Time after which a completed clip that its backend cannot return counts as lost. */
 const GIVEN_UP_MS = 15_000;
-/** A clip cannot be read if its backend breaks off for so long. */
+/** Time of broken reads after which a clip counts as unreadable. */
 const BROKEN_OFF_MS = 120_000;
 
 /**
- * Submits a clip to a replica. If the answer is lost, the job has another attempt: engines repeat no mark of ours in their lists, and a
- * prompt does not tell two clients' clips apart. A clip that was begun all the same is removed as an orphan, and so is the clip of a job
- * that was cancelled meanwhile. Rejects if another row names the same id: the job has another attempt once its lease has lapsed.
+ * Submits a clip to a replica. If the answer is lost, the job has another attempt, because the row then has no id of
+ * the clip. Engines list no mark of this service, and two clients' clips may have the same prompt. A clip that was
+ * begun nevertheless is removed as an orphan, and so is the clip of a job that was cancelled meanwhile. Rejects if
+ * another row has the same id: the job has another attempt once its lease has lapsed.
  */
 export async function submitClip(held: HeldJob, replica: Replica, dependencies: JobDependencies): Promise<void> {
   const dialect = dependencies.backends.dialectOf(replica);
@@ -40,7 +41,9 @@ export async function submitClip(held: HeldJob, replica: Replica, dependencies: 
   }
 }
 
-/** Polls a clip under way. Only its backend's word of the clip decides; the deadline ends a clip of which no word comes. */
+/**
+ * Polls a clip in progress. Only its backend's answer about the clip decides. Without one the deadline ends the job.
+ */
 export async function pollClip(held: HeldJob, replica: Replica, dependencies: JobDependencies): Promise<void> {
   const dialect = dependencies.backends.dialectOf(replica);
   const clip = await look(held.row, { replica, dialect }, held.signal);
@@ -78,7 +81,10 @@ async function look(
   }
 }
 
-/** Gives a clip up that was missing for a while on a replica that can list its clips: the replica was restarted. */
+/**
+ * Gives up a clip that was missing for `MISSING_MS` on a replica that can list its clips, because the replica was
+ * restarted.
+ */
 async function missClip(held: HeldJob, { replica, dialect }: Asked, dependencies: JobDependencies): Promise<void> {
   const { missingSince, now } = held.row;
   const isLost = missingSince !== null && now.getTime() - missingSince.getTime() >= MISSING_MS;
@@ -96,7 +102,7 @@ async function canList(replica: Replica, dialect: Dialect, signal: AbortSignal):
   }
 }
 
-/** Bounds the progress that an engine states. */
+/** Clamps an engine's progress to 0 to `MOST_PROGRESS`. */
 const toProgress = ({ progress }: BackendJob): number =>
   Math.min(Math.max(Math.floor(progress ?? 0), 0), MOST_PROGRESS);
 
@@ -107,8 +113,8 @@ function nextPollMs({ sentAt, now }: JobRow): number {
 }
 
 /**
- * Copies a clip from its backend to the object store, and ends the job. While the store or the backend is down the clip stays at the
- * backend, and the job is in `storing` until its deadline.
+ * Copies a clip from its backend to the object store, and ends the job. While the store or the backend is down, the
+ * clip stays at the backend, and the job stays in `storing` until its deadline.
  */
 export async function storeClip(held: HeldJob, replica: Replica, dependencies: JobDependencies): Promise<void> {
   const { backendId, unitsBound } = held.row;
@@ -123,7 +129,7 @@ export async function storeClip(held: HeldJob, replica: Replica, dependencies: J
       const { width, height } = request.size;
       if (clip.width !== width || clip.height !== height) throw new MediaFault('invalid_output');
       const output = await storeFile(held, { made: clip, index: 0 }, dependencies);
-      // Whole seconds of what was decoded, up to the seconds that were asked for.
+      // Decoded whole seconds, at most the seconds that were asked for.
       const units = Math.min(Math.max(Math.ceil(clip.seconds), 1), unitsBound);
       await endJob(held, { name: 'complete', units, outputs: [output] }, dependencies);
     } finally {
