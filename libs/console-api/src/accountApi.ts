@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { defineRoutes } from './account/accountRoute.ts';
+import { defineRoutes, TOO_MANY } from './account/accountRoute.ts';
 import { alertRoutes } from './account/alerts.ts';
 import { billingRoutes } from './account/billing.ts';
 import { organizationRoutes } from './account/organizations.ts';
@@ -17,6 +17,7 @@ export const REFUSALS = {
   },
   organization_not_found: { status: 404, message: 'There is no such organization, or you are not a member of it.' },
   right_missing: { status: 403, message: 'Your role, {role}, does not have the right to this. Ask an owner.' },
+  ...TOO_MANY,
   database_away: { status: 503, message: 'The account layer cannot answer right now. Try again in some seconds.' },
 };
 

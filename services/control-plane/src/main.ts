@@ -30,6 +30,8 @@ import { observeRates } from './rates/observeRates.ts';
 const BY_ADDRESS = { requestsPerMinute: 20, burst: 60, maxNames: 100_000 };
 /** Mails to one mailbox, whoever asks for them. */
 const BY_MAILBOX = { requestsPerMinute: 0.2, burst: 5, maxNames: 100_000 };
+/** Requests of one user: a page sends some ten. Each change is a line of the audit, which stays. */
+const BY_USER = { requestsPerMinute: 600, burst: 600, maxNames: 100_000 };
 const CLEAN_MS = 3_600_000;
 const POST_USAGE_MS = 3_600_000;
 
@@ -112,6 +114,7 @@ startService({
         config.WELCOME_CREDIT_NANO_USD === undefined ? undefined : { nanoUsd: config.WELCOME_CREDIT_NANO_USD },
       byAddress: createThrottle(BY_ADDRESS),
       byMailbox: createThrottle(BY_MAILBOX),
+      byUser: createThrottle(BY_USER),
       trustedHops: config.TRUSTED_HOPS,
       pages: config.DASHBOARD_DIR === undefined ? undefined : await readPages(config.DASHBOARD_DIR),
       log,

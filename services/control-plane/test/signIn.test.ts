@@ -172,6 +172,17 @@ it('refuses more attempts than a person makes, with the seconds to wait', async 
   await strict.stop();
 });
 
+it('refuses more requests of a user than pages send, and none of another user', async () => {
+  const strict = await startAccount({ userLimits: { requestsPerMinute: 6, burst: 3 } });
+  const [one, other] = [await strict.signIn('one@example.com'), await strict.signIn('other@example.com')];
+  const statuses = [];
+  for (let index = 0; index < 4; index += 1)
+    statuses.push((await one.post('/account/organizations', { name: 'Acme' })).status);
+  expect(statuses).toEqual([201, 201, 201, 429]);
+  expect((await other.get('/account/user')).status).toBe(200);
+  await strict.stop();
+});
+
 it('counts the addresses of one /64 as one client, and mails of invitations too', async () => {
   const strict = await startAccount({ trustedHops: 1, limits: { requestsPerMinute: 6, burst: 3 } });
   const from = (browser: Browser, address: string) => (path: string, body: object) =>

@@ -88,6 +88,7 @@ export async function startAccount({
   regionHosts = REGION_HOSTS,
   port = 0,
   limits = { requestsPerMinute: 60_000, burst: 10_000 },
+  userLimits = { requestsPerMinute: 60_000, burst: 10_000 },
   trustedHops = 0,
   telemetry = noTelemetry,
   refuseMail = () => undefined,
@@ -104,6 +105,8 @@ export async function startAccount({
   port?: number;
   /** The limits of sign-ins and mails; high where a test is about something else. */
   limits?: { requestsPerMinute: number; burst: number };
+  /** The limits of requests of one user. */
+  userLimits?: { requestsPerMinute: number; burst: number };
   /** Proxies in front whose `X-Forwarded-For` counts. */
   trustedHops?: number;
   telemetry?: Pick<Telemetry, 'meter' | 'tracer'>;
@@ -202,6 +205,7 @@ export async function startAccount({
     welcomeCredit: { nanoUsd: 5_000_000_000n },
     byAddress: throttle(),
     byMailbox: throttle(),
+    byUser: createThrottle({ ...userLimits, maxNames: 1_000 }),
     trustedHops,
     pages,
     signingKey: fleet.keyOf('control-plane'),

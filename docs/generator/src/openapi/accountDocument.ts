@@ -48,6 +48,7 @@ function listRefusals({ access, method }: AccountRoute): Record<string, FaultWor
     foreign_origin,
     not_json,
     no_session,
+    too_many_attempts,
     organization_not_found,
     right_missing,
     step_up_required,
@@ -56,7 +57,7 @@ function listRefusals({ access, method }: AccountRoute): Record<string, FaultWor
   return {
     database_away,
     ...(method !== 'GET' && { foreign_origin, not_json }),
-    ...(access.of !== 'anyone' && { no_session }),
+    ...(access.of !== 'anyone' && { no_session, too_many_attempts }),
     ...(access.of === 'member' && { organization_not_found, right_missing }),
     ...(access.of !== 'anyone' && access.recent && { step_up_required }),
   };

@@ -3,6 +3,7 @@ import { hasRight, type Role } from '@turnpike/console-api/roles';
 import { type Guard, openGuard } from '@turnpike/http-service/guard';
 import type { Principal } from '@turnpike/http-service/observeRequests';
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { Throttle } from '@turnpike/request-throttle/createThrottle';
 import type { Request } from 'express';
 import type { Db } from '../database/openDatabase.ts';
 import { findSession, type LiveSession } from '../identity/sessions.ts';
@@ -23,13 +24,27 @@ export interface MemberPrincipal extends Principal, LiveSession {
 const RECENT_MS = 10 * 60_000;
 const READS = new Set(['GET', 'HEAD']);
 
+export interface GuardDependencies {
+  db: Db;
+  accountOrigin: string;
+  /** Requests of one user. */
+  byUser: Throttle;
+}
+
+/** Takes a request from an allowance. Throws `too_many_attempts`. */
+export function takeRequest(throttle: Throttle, name: string): void {
+  const { isAllowed, waitMs } = throttle.takeRequest(name);
+  if (!isAllowed) throw new ApiError({ kind: 'too_many_attempts', seconds: String(Math.ceil(waitMs / 1_000)) });
+}
+
 /** Makes the guard of a route from what it declares. Throws a fault that `REFUSALS` of the declaration words. */
-export function createGuard(access: Access, { db, accountOrigin }: { db: Db; accountOrigin: string }): Guard {
+export function createGuard(access: Access, { db, accountOrigin, byUser }: GuardDependencies): Guard {
   return async (req) => {
     refuseForeignOrigin(req, accountOrigin);
     if (access.of === 'anyone') return openGuard(req);
     const session = await findSession(db, readCookie(req, SESSION_COOKIE) ?? '');
     if (!session) throw new ApiError({ kind: 'no_session' });
+    takeRequest(byUser, session.userId);
     const user = { kind: 'user', ...session } satisfies UserPrincipal;
     const principal = access.of === 'member' ? await toMember(db, user, { req, right: access.right }) : user;
     if (access.recent && session.provedAt.getTime() < Date.now() - RECENT_MS)

@@ -31,7 +31,6 @@ import {
   startTopUp,
 } from '../billing/topUps.ts';
 import type { VatIdQueue } from '../billing/vatIdQueue.ts';
-import type { Db } from '../database/openDatabase.ts';
 import {
   addPasskey,
   beginPasskey,
@@ -66,12 +65,11 @@ import {
   type WelcomeCredit,
 } from '../organizations/workspaces.ts';
 import { clearCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from './cookies.ts';
-import type { MemberPrincipal, UserPrincipal } from './guards.ts';
+import { type GuardDependencies, type MemberPrincipal, takeRequest, type UserPrincipal } from './guards.ts';
 
-export interface HandlerDependencies extends BillingDependencies, AutomaticDependencies {
+export interface HandlerDependencies extends BillingDependencies, AutomaticDependencies, GuardDependencies {
   /** `host:port` of the hosts that webhooks may be posted to although they are private. */
   webhookPrivateHosts: ReadonlySet<string>;
-  db: Db;
   vatIdQueue: VatIdQueue;
   outbox: Outbox;
   providers: Provider[];
@@ -112,15 +110,8 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
 
   /** Takes one from the allowance of the block of the client's address, and of the mailbox of a mail. Throws `too_many_attempts`. */
   function take({ address }: Origin, mailbox?: string): void {
-    const names: [Throttle, string | undefined][] = [
-      [byAddress, toAddressBlock(address) ?? address],
-      [byMailbox, mailbox],
-    ];
-    for (const [throttle, name] of names) {
-      if (name === undefined) continue;
-      const { isAllowed, waitMs } = throttle.takeRequest(name);
-      if (!isAllowed) throw new ApiError({ kind: 'too_many_attempts', seconds: String(Math.ceil(waitMs / 1_000)) });
-    }
+    takeRequest(byAddress, toAddressBlock(address) ?? address);
+    if (mailbox !== undefined) takeRequest(byMailbox, mailbox);
   }
 
   return {
