@@ -27,20 +27,19 @@ import { type AttemptOn, runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';
 import { attemptWhole } from './wholeAttempt.ts';
 
-/** What a call is answered through. */
+/** The response, and what is settled and freed with it. */
 export interface AnswerOptions {
-  /** The call in the book: ended here, and nowhere else. */
+  /** The open call. Only `answerCall` ends it. */
   open: Pick<OpenCall, 'end'>;
-  /** Memory that the call's body, images and whole answer take. */
+  /** Memory of the call's body, images and non-streaming answer. */
   room: TakenBytes;
   rateLimit: RateLimitState;
   res: Response;
 }
 
 /**
- * Answers an admitted call, streamed or whole, and ends it whatever comes: it is settled before the last byte leaves. A stream
- * never ends silently: what is not whole ends in an error event. Throws the fault of a call whose client
- * has been sent nothing yet.
+ * Answers an admitted call, streamed or not, and always ends it. The call is settled before the last byte is sent. An incomplete
+ * stream ends in an error event. Throws the fault of a call whose client has got nothing yet.
  */
 export async function answerCall(
   dependencies: AnswerDependencies,
@@ -94,7 +93,7 @@ export async function answerCall(
       ? { ...concluded, window: toWindowUse({ ...call, bound }) }
       : inWordsOf(call.operation, concluded);
   if (stream?.client.hasBegun) {
-    // The status has left: the fault becomes an event.
+    // The status is sent already, so the fault becomes an event.
     if (fault.kind === 'key_bound_reached') dependencies.metrics.keyBoundHit(fault.bound, call.keyId);
     if (outcome.kind === 'unforeseen') call.log().error({ err: outcome.error, callId: call.callId }, 'stream failed');
     stream.client.end(stream.encoder.fail(toInferenceError(fault, dependencies)));
@@ -107,10 +106,9 @@ export async function answerCall(
 }
 
 /**
- * How an outcome is booked, and the fault that its client is told of; undefined where the client is gone. A call is charged by
- * what its engine counted; where no count came it ends as unknown, which is never guessed. An answer
- * that is whole is handed out as such only if it was counted and its ending is kept; otherwise its client is told the fault.
- * `chargeOf` is the charge of a usage.
+ * Returns how an outcome is booked, and the fault for the client: undefined if the client is gone. A call is charged by its
+ * engine's count. Without a count it ends as unknown; counts are never guessed. For a whole answer the fault is the one to send if
+ * the answer has no count, or its ending could not be stored. `chargeOf` returns the charge of a usage.
  */
 export function conclude(
   outcome: Outcome,
@@ -170,28 +168,28 @@ const toWindowUse = ({ operation, request, model, bound }: Call): WindowUse => (
 const toOutcome = (error: unknown): Outcome =>
   error instanceof ApiError ? { kind: 'refused', fault: error.fault as CallFault } : { kind: 'unforeseen', error };
 
-/** Sends a whole answer, if there is anybody who would read it. Resolves once it takes no memory any more: read, or cut. */
+/** Sends a non-streaming answer, if the client is still there. Resolves once the answer is read or cut and its memory is free. */
 async function sendWhole(res: Response, payload: Payload, slowReaderMs: number): Promise<void> {
   if (res.destroyed) return;
   const bytes = Buffer.byteLength(payload);
   res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': bytes });
-  // A text leaves with the headers, as one.
+  // A text goes out in one write with the headers.
   res.end(payload);
-  // Most are with the client at once.
+  // Most answers are read at once.
   if (res.writableLength === 0) return;
   const closed = once(res, 'close');
   cutSlowReader(res, slowReaderMs);
   await closed;
 }
 
-/** The request with its images at hand, ready for an engine; or how the call came out, as they cannot be had. */
+/** The request with its loaded images, or the outcome of a call whose images cannot be loaded. */
 export type LoadedImages =
   | { kind: 'loaded'; request: InferenceRequest }
   | Extract<Outcome, { kind: 'left_before_engine' | 'refused' }>;
 
 /**
- * Fetches the images of an admitted call. Whatever is wrong with one, the fault is the same. Throws
- * `key_bound_reached` or `no_room_for_body`.
+ * Fetches the images of an admitted call. All unusable images give the same fault. Throws `key_bound_reached` or
+ * `no_room_for_body`.
  */
 export async function loadImages(
   images: ImageLoader,

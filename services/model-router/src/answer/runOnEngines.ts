@@ -18,10 +18,10 @@ import type { Attempt, Leavable, Placement, QueueableCall } from '../placement/p
 import type { AnswerDependencies, Call, Outcome } from './call.ts';
 
 /**
- * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on
- * another. A call that its engine refuses as it is full waits on for another turn. One that has heard nothing leaves an engine
- * that turns out not to answer, and while no other may have it, waits there for its own deadline. Once an engine took the call
- * and failed it, that stays the fault, though another one was only full: clients must not repeat it.
+ * Waits for the call's turn and runs the call on the engine that it is placed on. A failed call is retried once on another engine, as
+ * long as the client has got nothing. If the engine refuses because it is full, the call waits for another turn. If the engine
+ * turns out to be silent, a call without a first event leaves for another engine, or waits for its own deadline if there is none.
+ * After an engine failed the call, that stays the fault even if the next engine is only full: clients must not repeat the call.
  */
 export async function runOnEngines(
   dependencies: AnswerDependencies,
@@ -37,7 +37,7 @@ export async function runOnEngines(
 
   const askedAt = performance.now();
   let waitedMs = 0;
-  /** Whether the last engine said that it is full, so that the call waits on. */
+  /** Whether the last engine was full, so that the call waits for another turn. */
   let isFull = false;
   for (let number = 1; ; number += 1) {
     const isFirst = number === 1;
@@ -73,21 +73,21 @@ export async function runOnEngines(
   }
 }
 
-/** An engine failed the call. */
+/** An attempt that the engine failed. */
 interface FailedAttempt extends AttemptFailure {
   kind: 'failed';
-  /** For the call's row, where the client has seen some of the answer. */
+  /** Reason in the call's row, if the client got a part of the answer. */
   reason: string;
-  /** The client has seen some of the answer: no other engine may be tried. */
+  /** Whether the client got a part of the answer, so that no other engine may be tried. */
   hasSent: boolean;
 }
 
-/** What an attempt on one engine came to. */
+/** The outcome of an attempt on one engine. */
 export type AttemptEnd =
   | Extract<Outcome, { kind: 'whole' | 'left_in_queue' | 'left_before_event' | 'left_midway' | 'cut' }>
   | FailedAttempt;
 
-/** Exchanges bytes with the engine of an attempt, and tells it what happens there but the end. */
+/** Runs an attempt on its engine, and reports to the attempt all that happens there but the end. */
 export type AttemptOn = (attempt: Attempt) => Promise<AttemptEnd>;
 
 /** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
@@ -107,13 +107,13 @@ export function dispatchCall(
   return exchange;
 }
 
-/** Refused connections cost nothing, but a call is not sent around for ever. */
+/** Bounds the free retries after refused connections. */
 const MAX_REFUSALS = 4;
 
 /**
- * Decides whether a call is tried again, and where. One retry, on another engine and out of the fleet's budget. Two things are
- * free: an engine that refused the connection took nothing; and once, a connection that broke before any answer was most
- * likely closing already, so the call goes even to the same engine where there is no other.
+ * Decides whether a call is retried, and where. It gets one retry on another engine, from the fleet's budget. Two failures are
+ * free. An engine that refused the connection took nothing. A connection that broke before any answer was most likely closing
+ * already: once, the call may then go to the same engine if there is no other.
  */
 export class NextAttempt {
   readonly #retries: RetryBudget;
@@ -127,18 +127,18 @@ export class NextAttempt {
     this.#retries = retries;
   }
 
-  /** The engines that may have the next attempt. */
+  /** Returns the engines that may get the next attempt. */
   chooseFrom(able: readonly Engine[]): readonly Engine[] {
     const untried = able.filter((engine) => !this.#tried.has(engine));
     return untried.length > 0 ? untried : able.filter((engine) => engine === this.#resendTo);
   }
 
-  /** Whether the call may leave `engine`, which does not answer, for another of those that are able; its retry is then paid for. */
+  /** Returns whether the call may leave a silent engine for another able one. Takes a retry from the budget if so. */
   mayLeave(engine: Engine, able: readonly Engine[]): boolean {
     return able.some((other) => other !== engine && !this.#tried.has(other)) && this.#takeRetry();
   }
 
-  /** Whether another attempt may follow one on `engine` that failed; where it has to be paid for, it is. */
+  /** Returns whether another attempt may follow a failed one on `engine`. Takes a retry from the budget if it is not free. */
   mayFollow(engine: Engine, broken: EngineErrorKind | undefined): boolean {
     this.#tried.add(engine);
     this.#resendTo = undefined;
@@ -162,7 +162,7 @@ export class NextAttempt {
   }
 }
 
-/** A call as it goes from engine to engine of the region. */
+/** A call on its way from engine to engine of the region. */
 class FleetCall implements QueueableCall {
   readonly placement: Placement;
   readonly bytes: number;
@@ -180,7 +180,7 @@ class FleetCall implements QueueableCall {
     this.placement = {
       modelId: model.id,
       keyId,
-      // Calls of one model and one salt can share what engines have cached.
+      // Calls share cached prompts only within one model and one salt.
       prefixHashes: hashPrefix(`${model.id} ${cacheSalt}`, beginning),
       promptBytes: bytes,
       estimatedPromptTokens: bound.estimatedPromptTokens,
@@ -192,7 +192,7 @@ class FleetCall implements QueueableCall {
     this.bytes = held;
   }
 
-  /** Made when an engine fails the call, or does not answer it: most calls have one engine. */
+  /** Created when an engine fails the call or is silent, because most calls need one engine. */
   get next(): NextAttempt {
     this.#next ??= new NextAttempt(this.#engines.retries);
     return this.#next;
@@ -207,14 +207,14 @@ class FleetCall implements QueueableCall {
     return this.next.mayLeave(engine, this.#findAble());
   }
 
-  /** Judges an engine by the result of an attempt, unless the engine may have no part in it, as in a client's mistake. */
+  /** Reports the result of an attempt to the engine's health. Skips results that say nothing of the engine, like a client's mistake. */
   report(engine: Engine, result: AttemptResult): void {
-    // A workspace's calls are no proof against an engine by themselves.
+    // Failures of one workspace alone do not eject an engine.
     const { workspaceId } = this.#call;
     if (result.kind === 'whole') this.#engines.report(engine, { kind: 'completed', workspaceId });
     if (result.kind !== 'failed') return;
     switch (result.broken) {
-      // Health knows: it is why the call left.
+      // Health reported this engine: that is why the call left.
       case 'left_out':
         return;
       case 'refused':
