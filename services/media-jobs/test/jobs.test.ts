@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -394,6 +395,28 @@ describe('a clip', () => {
     );
     isDown = false;
     await ended(id, 'completed');
+  });
+
+  it('is polled although renders hang, as many as a process begins at once', async () => {
+    await jobs.close();
+    const images = aReplica({ id: `images-${model}`, model: `images-${model}`, slots: 64 });
+    const backends = someBackends(replica.replica, images);
+    const hung = backends.of(images.id);
+    hung.onImage = (_prompt, signal) => once(signal, 'abort').then(() => Promise.reject(signal.reason));
+    jobs = await test.open({ backends, activePerKey: images.slots });
+    const clip = await jobs.make(aCall({ request: aVideoRequest({ model }) }));
+    await eventually(
+      () => test.read(clip.id),
+      ({ state }) => state === 'running',
+    );
+    const request = anImageRequest({ model: images.model });
+    await Promise.all(Array.from({ length: images.slots }, () => jobs.make(aCall({ request }))));
+    await eventually(
+      () => hung.begun.length,
+      (begun) => begun === images.slots,
+    );
+    backends.of(replica.replica.id).completeAll();
+    await ended(clip.id, 'completed');
   });
 });
 

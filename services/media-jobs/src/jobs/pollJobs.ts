@@ -9,7 +9,7 @@ import { HeldJob, withLease } from './work/heldJob.ts';
 import { tendEnded } from './work/tendEnded.ts';
 import { beginOn, goOn } from './work/workOn.ts';
 
-/** Most jobs that a process works on at once. Their workers mostly wait for backends and for the store. */
+/** Most jobs that a process begins at once, and most that it continues. Their workers mostly wait for backends and for the store. */
 const MOST_AT_WORK = 64;
 /** Time for which a job that one replica has turned away is left to the others. */
 const LEFT_TO_OTHERS_MS = 2_000;
@@ -33,14 +33,16 @@ export function pollJobs(
   { pollMs, onStep }: { pollMs: number; onStep: () => void },
 ): JobPoll {
   const { db, backends, money, leaseMs, runTimes, activePerKey, log } = dependencies;
-  const atWork = new Map<string, HeldJob>();
+  const begun = new Map<string, HeldJob>();
+  /** Apart from those that are begun, because renders that hang must not keep clips from being polled. */
+  const continued = new Map<string, HeldJob>();
   const tended = new Map<string, HeldJob>();
   const running = new Set<Promise<void>>();
 
   function start(row: JobRow, taken: Map<string, HeldJob>, work: (held: HeldJob) => Promise<void>): void {
     const held = new HeldJob(dependencies, row);
     // A worker of this process may have let its lease lapse.
-    taken.get(row.jobId)?.letGo();
+    for (const workers of [begun, continued, tended]) workers.get(row.jobId)?.letGo();
     taken.set(row.jobId, held);
     const done = withLease(held, { leaseMs, log }, work).finally(() => {
       if (taken.get(row.jobId) === held) taken.delete(row.jobId);
@@ -59,18 +61,19 @@ export function pollJobs(
       if (!models.has(replica.model)) continue;
       const hasOthers = open.some((other) => other.replica.model === replica.model && other.replica !== replica);
       const leftToOthersMs = hasOthers ? LEFT_TO_OTHERS_MS : 0;
-      while (atWork.size < MOST_AT_WORK) {
+      while (begun.size < MOST_AT_WORK) {
         const row = await takeQueued(db, { replica, activePerKey, leftToOthersMs, leaseMs, runTimes });
         if (!row) break;
-        start(row, atWork, (held) => beginOn(held, replica, dependencies));
+        start(row, begun, (held) => beginOn(held, replica, dependencies));
       }
     }
   }
 
   async function goOnWithDue(): Promise<void> {
-    const limit = MOST_AT_WORK - atWork.size;
+    const limit = MOST_AT_WORK - continued.size;
     if (limit <= 0) return;
-    for (const row of await takeDueWork(db, { leaseMs, limit })) start(row, atWork, (held) => goOn(held, dependencies));
+    for (const row of await takeDueWork(db, { leaseMs, limit }))
+      start(row, continued, (held) => goOn(held, dependencies));
   }
 
   async function tendDue(): Promise<void> {
@@ -94,10 +97,11 @@ export function pollJobs(
   }
 
   function check(jobId: string): void {
-    void atWork
-      .get(jobId)
-      ?.renew(leaseMs)
-      .catch(() => {});
+    for (const workers of [begun, continued])
+      void workers
+        .get(jobId)
+        ?.renew(leaseMs)
+        .catch(() => {});
   }
 
   const looking = repeat(
@@ -119,7 +123,7 @@ export function pollJobs(
       await looking.close();
       const ended = Promise.all(running);
       const timer = setTimeout(() => {
-        for (const held of [...atWork.values(), ...tended.values()]) held.letGo();
+        for (const held of [...begun.values(), ...continued.values(), ...tended.values()]) held.letGo();
       }, graceMs);
       await ended;
       clearTimeout(timer);

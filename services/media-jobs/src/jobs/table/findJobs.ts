@@ -66,7 +66,7 @@ export interface JobList {
   after: string | undefined;
 }
 
-/** Returns a page of a key's jobs in the order of their creation. An unknown `after` begins the list anew. */
+/** Returns a page of a key's jobs in the order of their creation. The page is empty if the key has no job `after`. */
 export function listJobs(db: Queryable, { keyId, modality, order, limit, after }: JobList): Promise<SeenJob[]> {
   const isDescending = order === 'desc';
   const comparison = isDescending ? sql`<` : sql`>`;
