@@ -12,7 +12,7 @@ import { checkProcessor } from '../src/billing/checkProcessor.ts';
 import { WEBHOOK_PATH } from '../src/billing/paymentEvents.ts';
 import { openPayments } from '../src/billing/paymentProcessor.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
-import { CHECKOUT_RETURN_PATH } from '../src/billing/topUps.ts';
+import { CHECKOUT_RETURN_PATH, startTopUp } from '../src/billing/topUps.ts';
 import { readVerdict } from '../src/billing/vatIdGate.ts';
 import { openHold } from '../src/holds/holds.ts';
 import { importRates, monthOf } from '../src/rates/rates.ts';
@@ -930,11 +930,39 @@ it('starts with a live key only where tax, registrations and numbering are set a
   expect(lines).toEqual(['the settings of the payment processor cannot be checked: it does not answer']);
 });
 
-// The last test, because the processor's clock goes forward alone.
+// The last tests, because the processor's clock goes forward alone.
 it('credits nothing for a page that expires', async () => {
   const payer = await aPayer('eu');
   const { id } = await start(payer);
   await payments.order('POST', 'advance', { ms: 2 * 3_600_000 });
   await untilState(payer, id, 'expired');
   expect(await readCredits(id)).toEqual([]);
+});
+
+it('ends a page with the month whose rate it offers, and says on one that outlives the month which rate counts', async () => {
+  const payer = await aPayer('eu');
+  const { settleQueue } = account;
+  const { stripe } = account.payments as NonNullable<typeof account.payments>;
+  const begun = new Date();
+  // The end of the next month, so that it is far enough.
+  const monthEnd = Date.UTC(begun.getUTCFullYear(), begun.getUTCMonth() + 2);
+  const observations = [{ period: monthOf(begun), value: '1.0842' }];
+  const file = { series: 'a test', sha256: 'a'.repeat(64), observations, isConfirmed: true, by: 'a test' };
+  await importRates(account.db, file, new Date(monthEnd - 1));
+  const advance = async (ms: number) => (await payments.order<{ now: number }>('POST', 'advance', { ms })).now * 1_000;
+  const openAt = async (now: number) => {
+    await advance(now - (await advance(0)));
+    const { organizationId, workspaceId, browser } = payer;
+    const started = await startTopUp(
+      { ...account, payments: account.payments, settleQueue, accountOrigin: 'https://account.example' },
+      { organizationId, workspaceId, userId: browser.userId, netCents: 1_000 },
+      BY,
+      new Date(now),
+    );
+    const session = started.checkout_url.replace(/^.*\//, '');
+    const { expires_at: expiresAt, custom_text: text } = await stripe.checkout.sessions.retrieve(session);
+    return [(expiresAt * 1_000 - monthEnd) / 60_000, text.submit === null];
+  };
+  expect(await openAt(monthEnd - 40 * 60_000)).toEqual([0, true]);
+  expect(await openAt(monthEnd - 10 * 60_000)).toEqual([50, false]);
 });

@@ -262,7 +262,7 @@ async function openCheckout(
     SELECT country IS NOT NULL AS "hasAddress" FROM billing_account WHERE organization_id = ${organizationId}`);
   const metadata = { top_up_id: topUpId };
   const returnUrl = `${accountOrigin}${CHECKOUT_RETURN_PATH}?top_up=${topUpId}`;
-  const isOverMonthEnd = endsAt.getUTCMonth() !== now.getUTCMonth() && currency === 'eur';
+  const isOverMonthEnd = new Date(endsAt.getTime() - 1).getUTCMonth() !== now.getUTCMonth() && currency === 'eur';
   return stripe.checkout.sessions.create(
     {
       mode: 'payment',
