@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { importRates, listRates } from '../src/rates/rates.ts';
+import { sql } from '@turnpike/postgres/sql';
+import { getChargedRate, importRates, listRates } from '../src/rates/rates.ts';
 import { startAccount, type TestAccount } from './startAccount.ts';
 
 let account: TestAccount;
@@ -58,4 +59,19 @@ it('adds nothing of a file with a change of more than 10 %, until the operator c
 it('takes no average of a month that is not over', async () => {
   for (const period of ['2026-11', '2026-12'])
     await expect(add({ [period]: '1.1' })).rejects.toMatchObject({ fault: { kind: 'month_not_over', month: period } });
+});
+
+it('has the rate that was in force at a charge, also for one that is seen after a later import', async () => {
+  for (const [month, period, importedAt] of [
+    ['2031-02', '2031-01', '2031-02-01T09:00:00Z'],
+    ['2031-03', '2031-02', '2031-03-02T09:00:00Z'],
+  ] as const)
+    await account.db.execute(sql`
+      INSERT INTO rate_month (month, series, source_period, value_text, rate_e4, sha256, imported_by, imported_at)
+      VALUES (${month}, 'a test', ${period}, '1.1', 11000, ${'a'.repeat(64)}, 'a test', ${new Date(importedAt)})`);
+  const monthOfRate = async (at: string) => (await getChargedRate(account.db, new Date(at))).month;
+  expect(await monthOfRate('2031-03-01T10:00:00Z')).toBe('2031-02');
+  expect(await monthOfRate('2031-03-02T10:00:00Z')).toBe('2031-03');
+  // Nothing was known then.
+  expect(await monthOfRate('2031-02-01T08:00:00Z')).toBe('2031-02');
 });

@@ -7,7 +7,7 @@ import { tell } from '../feed/feed.ts';
 import { post, type Transfer, walletOf } from '../ledger/post.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { provisionWorkspace } from '../organizations/workspaces.ts';
-import { getChargedRate, monthOf } from '../rates/rates.ts';
+import { getChargedRate } from '../rates/rates.ts';
 import { chargeAutomatically } from './chargeAutomatically.ts';
 import { type Currency, toCentsText, toNanoUsd } from './currencies.ts';
 import { recordFailure } from './failedTopUps.ts';
@@ -81,7 +81,7 @@ async function findPayment({ stripe }: Payments, topUp: TopUp): Promise<Found> {
 /** Books the payment, and tells the region of the credit and of the workspace that may be used now. */
 async function credit(tx: Tx, topUp: TopUp, payment: Payment): Promise<TopUpState> {
   const { topUpId, workspaceId, organizationId, region, currency, netCents } = topUp;
-  const rate = currency === 'eur' ? await getChargedRate(tx, monthOf(payment.chargedAt)) : null;
+  const rate = currency === 'eur' ? await getChargedRate(tx, payment.chargedAt) : null;
   const nanoUsd = toNanoUsd(currency, netCents, rate?.rateE4 ?? null);
   await post(tx, topUpId, listTransfers(topUp, payment, nanoUsd));
   await provisionWorkspace(tx, topUp);

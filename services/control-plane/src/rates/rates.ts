@@ -101,10 +101,14 @@ export async function listRates(db: Db) {
 export const toRateText = (rateE4: number): string =>
   `${Math.floor(rateE4 / 10_000)}.${String(rateE4 % 10_000).padStart(4, '0')}`;
 
-/** Returns the rates of a month and of the month before, the newer first. */
-async function findRates(db: Pick<Tx, '$queryRaw'>, month: string): Promise<Rate[]> {
+/**
+ * Returns the rates of a month and of the month before, the newer first. Those that were imported after a charge come last. A charge has
+ * whole seconds.
+ */
+async function findRates(db: Pick<Tx, '$queryRaw'>, month: string, chargedAt: Date | null = null): Promise<Rate[]> {
   return db.$queryRaw<Rate[]>(sql`
-    SELECT month, rate_e4 AS "rateE4" FROM rate_month WHERE month IN (${month}, ${monthBefore(month)}) ORDER BY month DESC`);
+    SELECT month, rate_e4 AS "rateE4" FROM rate_month WHERE month IN (${month}, ${monthBefore(month)})
+    ORDER BY coalesce(date_trunc('second', imported_at) <= ${chargedAt}::TIMESTAMPTZ, true) DESC, month DESC`);
 }
 
 /** Returns the rate at which euros are taken now: the month's, or up to its 5th day that of the month before. Undefined without either. */
@@ -115,11 +119,12 @@ export async function findOfferedRate(db: Db, now: Date): Promise<Rate | undefin
 }
 
 /**
- * Returns the rate of euros that were charged in a month. Falls back to the month before, because the money of a page that was offered is
- * credited. Throws without either.
+ * Returns the rate of euros that were charged at an instant: that which was in force then, however late the payment is seen. Falls back to
+ * the month before, because the money of a page that was offered is credited. Throws without either.
  */
-export async function getChargedRate(tx: Tx, month: string): Promise<Rate> {
-  const [rate] = await findRates(tx, month);
+export async function getChargedRate(tx: Pick<Tx, '$queryRaw'>, chargedAt: Date): Promise<Rate> {
+  const month = monthOf(chargedAt);
+  const [rate] = await findRates(tx, month, chargedAt);
   if (!rate) throw new Error(`euros were charged in ${month}, and there is no rate for them`);
   return rate;
 }
