@@ -58,7 +58,7 @@ interface Payer {
 /** Payers are made together, because each waits for mails and jobs. */
 const ready: Record<string, Payer[]> = {};
 const AT_ONCE = 4;
-const NEEDED = { pays: 19, isDeclinedLater: 2, asksAlways: 2 } as const;
+const NEEDED = { pays: 20, isDeclinedLater: 2, asksAlways: 2 } as const;
 
 /** An owner of a workspace whose card was saved by a first payment of €10. */
 function aPayer(card: keyof typeof NEEDED = 'pays'): Payer {
@@ -208,6 +208,23 @@ it('charges nothing while the billing details change, and charges as soon as the
     SELECT at >= changing_until - interval '1 millisecond' AS waited FROM audit JOIN billing_account USING (organization_id)
     WHERE action = 'top_up.started' AND target = ${id}`);
   expect(row).toEqual({ waited: true });
+});
+
+it('charges nothing while a VAT id waits for its verdict, not even what was started before', async () => {
+  const payer = aPayer();
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503', match: { of: 'POST /v1/invoices' } }] as never);
+  await switchOn(payer, { threshold: 100_000_000_000n });
+  const { top_up_id: id } = await untilAutomatic(payer, 'created');
+  await payments.order('POST', 'config', { taxIdDelayMs: 3_000 });
+  const { status } = await payer.browser.send('PUT', `/account/organizations/${payer.organizationId}/billing-details`, {
+    ...{ name: 'Acme GmbH', line1: 'Musterweg 1', line2: null, postal_code: '10115', city: 'Berlin', state: null },
+    ...{ country: 'DE', vat_id: 'DE123456789' },
+  });
+  expect(status).toBe(200);
+  await payments.order('DELETE', 'faults');
+  await settle(id).catch(() => undefined);
+  await payments.order('POST', 'config', { taxIdDelayMs: 200 });
+  expect(await untilAutomatic(payer, 'invoiced')).toMatchObject({ top_up_id: id, tax_cents: 475 });
 });
 
 it('counts the credit that the operator gives and takes', async () => {

@@ -15,7 +15,7 @@ import { toMoneyText } from './currencies.ts';
 import type { Payments } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
 import { findStanding, type LimitReason, type Pause, type Rule, type Standing } from './standing.ts';
-import { findTaxChange } from './topUps.ts';
+import { findTaxChange } from './taxIds.ts';
 
 /** Looks at the balance of a workspace. At most one such job of a workspace waits. */
 const QUEUE = 'balance';

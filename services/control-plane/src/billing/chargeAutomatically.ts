@@ -1,11 +1,12 @@
 import { sql } from '@turnpike/postgres/sql';
 import Stripe from 'stripe';
 import type { Db } from '../database/openDatabase.ts';
+import { NotOver } from '../jobs/workEach.ts';
 import { isOnHold } from '../organizations/workspaces.ts';
 import type { Currency } from './currencies.ts';
 import type { Payments } from './paymentProcessor.ts';
 import { type Found, PaymentDiffers, readInvoicePayment } from './readPayment.ts';
-import { removeLostTaxIds } from './taxIds.ts';
+import { findTaxChange, removeLostTaxIds } from './taxIds.ts';
 import type { TopUpState } from './topUpStates.ts';
 
 /** An automatic top-up that is not over. */
@@ -44,7 +45,8 @@ interface Dependencies {
 /**
  * Takes the charge of a saved card as far as it goes now, from the state in which the processor has its invoice. Each step has an
  * idempotency key of the top-up, and an invoice is paid once. So a repeated call and calls at the same time charge once. Charges nothing
- * while the organization is on hold, or after the end of the top-up. Throws if the processor gives no answer.
+ * while the organization is on hold, or after the end of the top-up. Throws if the processor gives no answer, and `NotOver` while the tax
+ * is not known.
  */
 export async function chargeAutomatically(dependencies: Dependencies, topUp: AutomaticTopUp): Promise<FoundCharge> {
   const { db, payments } = dependencies;
@@ -54,7 +56,7 @@ export async function chargeAutomatically(dependencies: Dependencies, topUp: Aut
   try {
     if (invoiceId === undefined && !mayCharge) return { state: 'expired' };
     invoiceId ??= await askForInvoice(dependencies, topUp);
-    return await advance(payments, topUp, { invoiceId, mayCharge });
+    return await advance(dependencies, topUp, { invoiceId, mayCharge });
   } catch (error) {
     const code = toRefusal(error);
     if (code === undefined) throw error;
@@ -70,7 +72,6 @@ async function askForInvoice({ db, payments: { stripe } }: Dependencies, topUp: 
   const [account] = await db.query(sql<{ customer: string | null }>`
     SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
   if (!account?.customer || cardId === null) throw new Error(`top-up ${topUpId} has no card to charge`);
-  await removeLostTaxIds({ db, stripe }, { organizationId, customer: account.customer });
   const draft = await stripe.invoices.create(
     {
       ...{ customer: account.customer, currency, default_payment_method: cardId, auto_advance: false },
@@ -84,7 +85,7 @@ async function askForInvoice({ db, payments: { stripe } }: Dependencies, topUp: 
 }
 
 async function advance(
-  { stripe, taxCode }: Payments,
+  { db, payments: { stripe, taxCode } }: Dependencies,
   topUp: AutomaticTopUp,
   { invoiceId, mayCharge }: { invoiceId: string; mayCharge: boolean },
 ): Promise<FoundCharge> {
@@ -95,7 +96,10 @@ async function advance(
       await stripe.invoices.del(invoiceId);
       return { state: 'expired' };
     }
+    const change = await db.$transaction((tx) => findTaxChange(tx, topUp.organizationId));
+    if (change) throw new NotOver(change);
     const customer = toId(invoice.customer);
+    await removeLostTaxIds({ db, stripe }, { organizationId: topUp.organizationId, customer });
     await stripe.invoiceItems.create(
       {
         ...{ customer, invoice: invoiceId, currency, amount: Number(netCents), description: 'API credit' },

@@ -1,7 +1,7 @@
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import Stripe from 'stripe';
-import type { Db } from '../database/openDatabase.ts';
+import type { Db, Tx } from '../database/openDatabase.ts';
 import { throwPaymentsAway } from './paymentProcessor.ts';
 
 export type VatState = 'pending' | 'verified' | 'unverified' | 'unavailable';
@@ -43,6 +43,21 @@ export async function removeTaxId(stripe: Stripe, customer: string, taxId: strin
   await stripe.customers.deleteTaxId(customer, taxId).catch((error: unknown) => {
     if (!hasCode(error, 'resource_missing')) throwPaymentsAway(error);
   });
+}
+
+/**
+ * Returns the refusal of a payment whose tax is not known, because the VAT id waits for its verdict or the details change. Holds off a
+ * change until the end of the transaction.
+ */
+export async function findTaxChange(
+  tx: Tx,
+  organizationId: string,
+): Promise<'vat_id_pending' | 'details_are_changing' | undefined> {
+  const [row] = await tx.$queryRaw<{ vatState: string | null; isChanging: boolean }[]>(sql`
+    SELECT vat_state AS "vatState", coalesce(changing_until > now(), false) AS "isChanging"
+    FROM billing_account WHERE organization_id = ${organizationId} FOR SHARE`);
+  if (row?.vatState === 'pending') return 'vat_id_pending';
+  return row?.isChanging ? 'details_are_changing' : undefined;
 }
 
 /**

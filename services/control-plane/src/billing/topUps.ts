@@ -12,7 +12,7 @@ import { AMOUNTS, CURRENCY_OF, type Currency, toNanoUsd, toUnits } from './curre
 import { findCustomer, getCustomer } from './customers.ts';
 import { type Payments, throwPaymentsAway } from './paymentProcessor.ts';
 import type { SettleQueue } from './settleQueue.ts';
-import { removeLostTaxIds } from './taxIds.ts';
+import { findTaxChange, removeLostTaxIds } from './taxIds.ts';
 import type { TopUpState } from './topUpStates.ts';
 
 export interface BillingDependencies {
@@ -218,21 +218,6 @@ export async function resumeTopUp(
   const { status, url } = await payments.stripe.checkout.sessions.retrieve(topUp.sessionId).catch(throwPaymentsAway);
   if (status !== 'open' || url === null) throw new ApiError({ kind: 'top_up_is_over' });
   return { checkout_url: url };
-}
-
-/**
- * Returns the refusal of a payment whose tax is not known, because the VAT id waits for its verdict or the details change. Holds off a
- * change until the end of the transaction.
- */
-export async function findTaxChange(
-  tx: Tx,
-  organizationId: string,
-): Promise<'vat_id_pending' | 'details_are_changing' | undefined> {
-  const [row] = await tx.$queryRaw<{ vatState: string | null; isChanging: boolean }[]>(sql`
-    SELECT vat_state AS "vatState", coalesce(changing_until > now(), false) AS "isChanging"
-    FROM billing_account WHERE organization_id = ${organizationId} FOR SHARE`);
-  if (row?.vatState === 'pending') return 'vat_id_pending';
-  return row?.isChanging ? 'details_are_changing' : undefined;
 }
 
 /** The page ends with the month whose rate it offers, where that leaves it half an hour. */
