@@ -6,7 +6,7 @@ const [kind, out, ...files] = process.argv.slice(2);
 const texts = files.map((file) => readFileSync(file, 'utf8'));
 mkdirSync(out, { recursive: true });
 
-/** What a schema says for people; a field may have the same name, and is a schema itself. */
+/** Whether a member of a schema is documentation. A field may have the same name, but its value is a schema. */
 const isSaid = (key, value) =>
   key === 'x-kubernetes-group-version-kind' || (['description', 'format'].includes(key) && typeof value === 'string');
 

@@ -21,7 +21,7 @@ export async function checkRequirements(): Promise<void> {
   if (lack !== undefined) throw new StackError(lack);
 }
 
-/** What a machine lacks for a cluster, and what to do about it, in one line. */
+/** Returns the requirement of a cluster that a machine lacks, and the fix, in one line. */
 export function findLack({ platform, uid, isCompiled, goVersion }: Machine): string | undefined {
   if (platform !== 'linux') return 'The cluster needs Linux: its nodes are namespaces of the kernel.';
   if (uid !== 0) return 'The cluster needs root, for namespaces, mounts and control groups: sudo npm run cluster.';

@@ -15,7 +15,7 @@ import { ensureImages, type Image, loadImages } from './images.ts';
 import { BIN, KUBECONFIG, namespaceOf, SCOPES, STACK_FILE } from './paths.ts';
 import { runScript } from './runScript.ts';
 
-/** Where progress goes, a line at a time. */
+/** Receives progress, a line at a time. */
 export interface Output {
   print: (text: string) => void;
   heading: (text: string) => string;
@@ -43,8 +43,8 @@ async function compile(print: Output['print']): Promise<void> {
 }
 
 /**
- * Starts the cluster with both regions and the account layer, or brings them up to date, and resolves when every service is ready and
- * each region has a workspace with a key and credit. Says on the way what is ready, and in the end how to reach it.
+ * Starts the cluster with both regions and the account layer, or updates them. Resolves when every service is ready and
+ * each region has a workspace with a key and credit. Prints each part that becomes ready, and finally the addresses.
  */
 export async function bringUp({ print, heading, nodes }: Output & { nodes: number }): Promise<void> {
   const startedAt = performance.now();
@@ -68,8 +68,8 @@ export async function bringUp({ print, heading, nodes }: Output & { nodes: numbe
 }
 
 /**
- * Admits this machine to regions and an account layer that are ready, gives each region a workspace with a key and credit, and writes the
- * file of the cluster. Done again it changes nothing.
+ * Allows this machine to reach regions and an account layer that are ready. Gives each region a workspace with a key and credit. Writes
+ * the file of the cluster. A second call changes nothing.
  */
 export async function openCluster(secrets: ClusterSecrets): Promise<ClusterDescription> {
   await applyObjects(SCOPES.map(toMachinePolicy));

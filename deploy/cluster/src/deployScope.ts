@@ -14,16 +14,15 @@ const PATIENCE_MS = 180_000;
 
 export interface DeployOptions {
   secrets: ClusterSecrets;
-  /** Of each image's archive, by its name. */
+  /** The digest of each image's archive, by the image's name. */
   digests: ReadonlyMap<string, string>;
-  /** Something has become ready, so many milliseconds after the beginning. */
+  /** Called when a workload has become ready, `tookMs` after the start. */
   onReady: (name: string, tookMs: number) => void;
 }
 
 /**
- * Brings a scope to what its overlay says, and resolves when every workload of it is ready: stores and engines first, then the
- * migrations, then the services, as an upgrade is done. Throws a `StackError` that says which pods are not well where nothing more
- * becomes ready.
+ * Applies a scope's overlay, and resolves when every workload of it is ready. The order is that of an upgrade: stores and engines, then
+ * migrations, then services. Throws a `StackError` that names the unhealthy pods if no more workload becomes ready.
  */
 export async function deployScope(scope: Scope, { secrets, digests, onReady }: DeployOptions): Promise<void> {
   const namespace = namespaceOf(scope);

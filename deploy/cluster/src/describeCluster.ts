@@ -20,7 +20,7 @@ const servicesSchema = z.object({
   items: z.array(z.object({ metadata: z.object({ name: z.string() }), spec: z.object({ clusterIP: z.string() }) })),
 });
 
-/** What the operator's command line and people's own scripts read of a region: as of a local stack, by the addresses of its Services. */
+/** A region as the operator's command line and users' scripts read it: like a region of a local stack, with addresses of Services. */
 export type ClusterRegion = Pick<
   StackRegion,
   'base_url' | 'console_url' | 'api_key' | 'services' | 'secrets_file' | 'postgres_url' | 'redis_url' | 'kafka_brokers'

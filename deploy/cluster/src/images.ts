@@ -4,9 +4,9 @@ import { runScript } from './runScript.ts';
 
 /** An image that a node can be given. */
 export interface Image {
-  /** As manifests name it. */
+  /** The name in manifests. */
   name: string;
-  /** Of its manifest: another one is another image. */
+  /** The digest of the image's manifest. A changed image has a new one. */
   digest: string;
   archive: string;
 }

@@ -7,12 +7,12 @@ import { BIN, KUBECONFIG } from './paths.ts';
 export const toCommandLine = (args: readonly string[]): string => `kubectl ${args.join(' ')}`;
 
 /**
- * Runs kubectl against the cluster and resolves with what it prints. Throws a `StackError` with what it says where it fails.
+ * Runs kubectl against the cluster and resolves with its output. Throws a `StackError` with its error output if it fails.
  * `input` goes to its standard input.
  */
 export async function kubectl(args: readonly string[], input = ''): Promise<string> {
   const child = spawn(`${BIN}/kubectl`, ['--kubeconfig', KUBECONFIG, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.on('error', () => undefined); // it says why by its exit code
+  child.stdin.on('error', () => undefined); // the exit code reports the failure
   child.stdin.end(input);
   const code = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);

@@ -48,8 +48,8 @@ function toPhase({ kind, metadata: { name } }: Manifest): keyof Phases {
 }
 
 /**
- * A workload that names the digests of its images beside them, so that it is rolled out anew where an image of the same name has
- * changed. Anything else is as it was.
+ * Adds the digests of its images to a workload, so that a changed image of the same name causes a rollout. Returns any other manifest
+ * unchanged.
  */
 export function withDigests(manifest: Manifest, digests: ReadonlyMap<string, string>): Manifest {
   const template = podTemplateSchema.safeParse(manifest.spec?.template).data;

@@ -1,7 +1,7 @@
 import { readArguments } from '@turnpike/local-stack/runCommand';
 import { StackError } from '@turnpike/local-stack/stackError';
 
-/** What `npm run cluster` is asked to do. */
+/** The command of `npm run cluster`. */
 export type ClusterArguments =
   | { command: 'up'; nodes: number }
   | { command: 'build' | 'down' | 'help' }

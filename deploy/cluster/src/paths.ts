@@ -9,7 +9,7 @@ export const SCRIPTS = fileURLToPath(new URL('..', import.meta.url));
 
 const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'turnpike', 'cluster');
 
-/** What `build` compiles. */
+/** The programs that `build` compiles. */
 export const BIN = join(CACHE, 'bin');
 /** One run of the cluster: `down` removes it. */
 export const STATE = join(CACHE, 'state');

@@ -6,8 +6,8 @@ import { loadClusterSecrets, toSecretObjects } from './clusterSecrets.ts';
 import { SCOPES } from './paths.ts';
 
 /**
- * Steps that the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every scope, which are made where they are
- * missing, and `tilt.ts open` lets this machine in, gives each region a workspace, and describes them for the operator's command line.
+ * Steps that the Tiltfile cannot do itself. `tilt.ts secrets` prints the Secrets of every scope, and makes missing ones.
+ * `tilt.ts open` allows this machine, gives each region a workspace, and describes them for the operator's command line.
  */
 async function main(): Promise<number> {
   const [, , command] = process.argv;

@@ -15,7 +15,7 @@ const workloadSchema = z.object({
 });
 const listSchema = z.object({ items: z.array(workloadSchema) });
 
-/** What the API calls the lists of each. */
+/** The API group and the resource name of each kind. */
 const LISTS = {
   Deployment: ['apps/v1', 'deployments'],
   StatefulSet: ['apps/v1', 'statefulsets'],

@@ -45,7 +45,7 @@ const composeSchema = z.object({
 
 let compose: z.output<typeof composeSchema>;
 let schemas: Map<ServiceName, z.ZodObject>;
-/** What the command writes, in place of what lies below the repository. */
+/** A folder for the output of the command, instead of the one in the repository. */
 let secretsFolder: string;
 let secretFiles: string[];
 beforeAll(async () => {

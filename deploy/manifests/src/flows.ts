@@ -58,8 +58,8 @@ const OUTSIDE: Partial<Record<ServiceName, { ports: PortRange[]; why: string }>>
 };
 
 /**
- * Every connection that a pod of a scope's namespace may open, by what the list of services says. What differs from cluster to cluster
- * is not here, but in the components that know it: who stands before the edge, and where the Kubernetes API and the other scope are.
+ * Lists every connection that a pod of a scope's namespace may open, from the list of services. Connections that differ between clusters
+ * are in components instead: the gateway before the edge, the Kubernetes API and the other scope.
  */
 export function listFlows(scope: 'region' | 'global'): Flow[] {
   const isIn = (name: ServiceName): boolean => entryOf(name).scope === scope;

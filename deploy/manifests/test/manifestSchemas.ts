@@ -18,8 +18,8 @@ interface CustomDefinition {
 export type ManifestCheck = (manifest: { apiVersion: string; kind: string }) => string[];
 
 /**
- * Reads the schemas of a folder, Kubernetes' own description and CRDs, as strict ones: a field that they do not name is an error,
- * as it is to `kubectl apply --validate=strict`, and so is an object of a kind that is not among them.
+ * Reads the schemas of a folder, Kubernetes' own description and CRDs, as strict schemas. An unknown field is an error,
+ * as in `kubectl apply --validate=strict`. An object of an unknown kind is an error too.
  */
 export function readManifestCheck(folder: string): ManifestCheck {
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });

@@ -18,7 +18,7 @@ const FOLDER = 'deploy/observability';
 const RULES_OF_KUBERNETES = 'k8s/components/monitoring/prometheus-rules.yaml';
 const WRITTEN = `# Written by npm run observability, from ${FOLDER}.\n`;
 
-/** What Prometheus and Grafana read, each file by its path in the repository. */
+/** Makes the files for Prometheus and Grafana, each by its path in the repository. */
 export function writeObservability(): Record<string, string> {
   return {
     ...Object.fromEntries(BOARDS.map((board) => [pathOfBoard(board), toJson(toDashboard(board))])),
@@ -56,7 +56,7 @@ function toPrometheusRule(name: string): string {
   return `${toYaml(object)}spec:\n${groups.replace(/^(?=.)/gm, '  ')}`;
 }
 
-/** What kustomize makes a ConfigMap of, by whose label Grafana's sidecar finds it. */
+/** The Kustomization of the dashboards' ConfigMap. Grafana's sidecar finds the ConfigMap by its label. */
 const toDashboardsOfKubernetes = () => ({
   apiVersion: 'kustomize.config.k8s.io/v1beta1',
   kind: 'Kustomization',

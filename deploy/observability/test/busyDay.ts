@@ -8,12 +8,12 @@ const SAMPLES = (PHASE_MINUTES * 60) / INTERVAL_SECONDS;
 /** So many of each service, as in a region that has grown: one event loop is not busier than wholly. */
 const PROCESSES = 24;
 
-/** By phase: of the whole fleet while it is quiet, while it is busy, and while it is flooded. */
+/** Amounts of the whole fleet in each phase. */
 type Amounts = readonly [quiet: number, busy: number, flooded: number];
 
 const REGION = 'turnpike-us';
 
-/** What a region's processes show over the day, as promtool writes values, by their series. */
+/** The values of a region's processes over the day, in promtool's notation, by series. */
 export const BUSY_DAY: Record<string, string> = {
   ...gauges('turnpike_open_calls', 'model-router', [100, 2_500, 90_000]),
   ...gauges('turnpike_open_calls', 'media-jobs', [10, 600, 600]),
@@ -59,17 +59,17 @@ function verified(status: string): string {
   return `route="POST /internal/keys/verify", status="${status}", outcome="whole"`;
 }
 
-/** What each process measures of itself, so that the fleet comes to these amounts. */
+/** Makes a gauge of each process, such that the fleet has these amounts in sum. */
 function gauges(metric: string, service: string, amounts: Amounts, labels = ''): Record<string, string> {
   return shownBy(metric, service, labels, toGauge(amounts.map((amount) => amount / PROCESSES)));
 }
 
-/** What each process counts of itself, so that the fleet comes to these amounts a second. */
+/** Makes a counter of each process, such that the fleet grows by these amounts a second. */
 function counters(metric: string, service: string, amounts: Amounts, labels = ''): Record<string, string> {
   return shownBy(metric, service, labels, toCounter(amounts.map((amount) => amount / PROCESSES)));
 }
 
-/** What every process says of the whole region. */
+/** Makes a gauge by which every process reports the whole region. */
 function regional(metric: string, service: string, amounts: Amounts, labels = ''): Record<string, string> {
   return shownBy(metric, service, labels, toGauge(amounts));
 }

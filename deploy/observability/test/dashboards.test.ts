@@ -12,7 +12,7 @@ const LINES = PANELS.flatMap(({ id, title, lines }) => lines.map((line) => ({ id
 
 it('asks Prometheus in queries that it reads', async () => {
   expect(LINES.length).toBeGreaterThan(100);
-  // What Grafana puts in for the variables is of this form.
+  // Grafana replaces the variables by values of this form.
   await checkQueries(LINES.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$\w+/g, 'x')));
 });
 

@@ -1,6 +1,6 @@
 import { REGION_SERVICES } from '@turnpike/config/services';
 
-/** Of one replica of a service, as Prometheus labels what it fetches there. */
+/** The labels that Prometheus gives to the series of one replica of a service. */
 const at = (job: string, labels = ''): string => `{job="${job}", instance="${job}-1"${labels && `, ${labels}`}}`;
 const CHAT = 'route="POST /v1/chat/completions"';
 
@@ -101,7 +101,7 @@ export const HEALTHY: Record<string, string> = {
   ),
   [`turnpike_jobs${at('media-jobs', 'model="clip", state="queued"')}`]: stays(12),
   [`turnpike_job_oldest_seconds${at('media-jobs', 'model="clip", state="queued"')}`]: stays(600),
-  // What has run for long is not what has waited for long.
+  // A long run is not a long wait.
   [`turnpike_job_oldest_seconds${at('media-jobs', 'model="clip", state="running"')}`]: stays(5_000),
   [`turnpike_jobs_ended_total${at('media-jobs', 'model="clip", operation="videos", ending="completed"')}`]: grows(30),
   [`turnpike_jobs_ended_total${at('media-jobs', 'model="clip", operation="videos", ending="cancelled"')}`]: grows(9),

@@ -10,11 +10,11 @@ import { readGroupings, readSelectors } from './promql.ts';
 import { GLOBAL_ALERTS, RULES } from './readRules.ts';
 import { readScalers } from './readScalers.ts';
 
-/** What Prometheus adds to all that it fetches. */
+/** Labels that Prometheus adds to every scraped series. */
 const OF_TARGET = ['job', 'instance'];
-/** What it adds to what it fetches of a pod. */
+/** Labels that Prometheus adds to the series of a pod. */
 const OF_POD = ['namespace', 'container', 'pod'];
-/** What Prometheus makes by itself. */
+/** Series that Prometheus itself makes. */
 const OF_PROMETHEUS = new Map([
   ['up', new Set<string>()],
   ['ALERTS', new Set(['alertname', 'alertstate', 'severity'])],
@@ -35,7 +35,7 @@ beforeAll(async () => {
   known = new Map([...(await readMeasuredSeries()), ...OF_PROMETHEUS, ...recorded]);
 });
 
-/** What a query asks for that nobody measures: a series, or a label of one. */
+/** Finds the series, and labels of series, in a query that no service measures. */
 function findUnknown(query: string, added: string[] = OF_TARGET): string[] {
   const selectors = readSelectors(query);
   const labelsOf = (series: string): Set<string> => new Set([...(known.get(series) ?? []), ...added]);

@@ -6,7 +6,7 @@ export interface Selector {
 
 const SELECTOR = /\b((?:turnpike|process)_\w+|turnpike:[\w:]+|up|ALERTS)\b(?:\{([^}]*)\})?/g;
 
-/** What a query asks Prometheus for. It reads our own queries, which keep braces and quotes out of values. */
+/** Reads the selectors of a query. It can read only our own queries, whose values have no braces and quotes. */
 export const readSelectors = (query: string): Selector[] =>
   Array.from(query.matchAll(SELECTOR), ([, series = '', matchers = '']) => ({
     series,

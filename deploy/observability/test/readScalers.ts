@@ -5,12 +5,12 @@ import { parseAllDocuments } from 'yaml';
 
 const FILE = join(repositoryRoot, 'k8s/components/keda/scaled-objects.yaml');
 
-/** What KEDA is told of a service: how many replicas it may have, and by what it asks Prometheus for more. */
+/** A service's configuration of KEDA: the bounds of its replicas, and the queries that ask for more. */
 export interface Scaler {
   service: string;
   least: number;
   most: number;
-  /** A replica for each `threshold` of what the query comes to; the trigger that wants most is followed. */
+  /** Each asks for a replica per `threshold` of its query's result. The trigger with the largest number counts. */
   triggers: Trigger[];
 }
 

@@ -30,12 +30,12 @@ beforeAll(async () => {
   scalers = await readScalers('turnpike-us');
 });
 
-/** What every process tells of from its start: it says that pods are scraped, where there is no series of what has not happened yet. */
+/** A series that every process has from its start. It shows that pods are scraped while other series do not exist yet. */
 const SAYS_SCRAPED = 'turnpike_event_loop_busy_seconds_total';
-/** Of which there is no series before the first one. */
+/** Metrics without a series before their first event. */
 const MAY_BE_MISSING = ['turnpike_requests_total', 'turnpike_jobs'];
 
-/** The one series that a trigger goes by. */
+/** Returns the one series that a trigger uses. */
 function metricOf(query: string): string {
   const [selector, ...others] = readSelectors(query);
   if (selector === undefined || others.some(({ series }) => series !== SAYS_SCRAPED))
@@ -125,12 +125,12 @@ it('is told by the test of signals when one wants too few or does not let go', a
 it('takes a query without an answer for an error, so that a Prometheus that finds no pods does not scale a region down', async () => {
   const triggers = scalers.flatMap((scaler) => scaler.triggers);
   for (const { query, wantsAnswer } of triggers) expect({ query, wantsAnswer }).toEqual({ query, wantsAnswer: true });
-  // Of another region everything is there.
+  // All series of another region are there.
   const ofOthers = Object.entries(BUSY_DAY).filter(([series]) => !series.includes('namespace="turnpike-us"'));
   expect(ofOthers.length).toBeGreaterThan(10);
   const unanswered = triggers.map(({ query }) => ({ query, answer: undefined }));
   await testAnswers(Object.fromEntries(ofOthers), unanswered);
-  // Scraped in vain: the target is known, and has nothing to say.
+  // The target is known, but its scrape fails.
   const up = 'up{namespace="turnpike-us", container="auth", pod="auth-0", job="auth", instance="auth-0"}';
   await testAnswers({ [up]: '0x40' }, unanswered);
 });

@@ -62,8 +62,8 @@ const formatOf = (type: string, keep: Record<string, Form> = {}): PlaceKeys => (
 });
 
 /**
- * The keys that real clients write below `messages`, `tools`, `tool_choice`, `response_format`, `stream_options` and
- * `chat_template_kwargs`, as the openai packages, the AI SDK, LangChain and LiteLLM send them. Null is absence. All else is refused.
+ * The keys that real clients send below the objects of a request, such as `messages` and `tools`. The clients are the openai packages,
+ * the AI SDK, LangChain and LiteLLM. Null counts as absent. Any other key is refused.
  */
 export const clientKeys: Record<Place, PlaceKeys> = {
   'message.system': messageOf('system'),

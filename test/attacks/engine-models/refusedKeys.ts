@@ -55,8 +55,8 @@ export const refusedKeys: Record<string, Record<string, string>> = {
 };
 
 /**
- * Keys that engines read from objects that are called like those of a request, in code that holds an answer, or a request of
- * another interface. At none of these places a client may write them.
+ * Keys that engines read from other objects with the same names, in code for responses or for another API. A client may not send them
+ * at any of these places.
  */
 export const readElsewhere: Record<string, readonly string[]> = {
   messages: [

@@ -4,8 +4,8 @@ import { until } from '@turnpike/test-support/until';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { host, open, stack } from './stack.ts';
 
-// Addresses that never answer, from several workspaces at once: they held every slot for fetching images, and all others' calls
-// were 503 for as long as a fetch may take.
+// Several workspaces at once send addresses that never answer. They once held every slot for fetching images. All other calls
+// were 503 until the timeout of a fetch.
 
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 const IMAGES_PER_CALL = 16;

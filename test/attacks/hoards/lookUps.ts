@@ -5,7 +5,7 @@ import { until } from '@turnpike/test-support/until';
 import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
-/** As many as one address may send at once before the edge's own flood limit would hide what is behind it. */
+/** The most requests that one address may send at once below the edge's own flood limit. */
 const PIPELINED = 900;
 const ROUNDS = 12;
 const NO_CALL = '01890000-0000-7000-8000-000000000000';
@@ -52,7 +52,7 @@ async function freshKeys(): Promise<string[]> {
   return Promise.all(Array.from({ length: ROUNDS }, () => stack.operator.makeKey(workspaceId)));
 }
 
-/** What other keys are answered meanwhile: each chats, and looks at itself and at what it used. */
+/** Returns the statuses that other keys get meanwhile. Each key sends a chat, and reads itself and its usage. */
 async function callOn(keys: string[]): Promise<number[][]> {
   const statuses: number[][] = [];
   for (const apiKey of keys) {
@@ -66,7 +66,7 @@ async function callOn(keys: string[]): Promise<number[][]> {
 }
 const ALL_SERVED = Array(ROUNDS).fill([200, 200, 200]);
 
-/** What a flood is answered: as much as its limit allows, and that it is too much. */
+/** Asserts that a flood gets responses within its limit, and 429 beyond. */
 function expectBounded(flood: number[], answered: number): void {
   expect(flood).toHaveLength(PIPELINED);
   expect(new Set(flood)).toEqual(new Set([answered, 429]));

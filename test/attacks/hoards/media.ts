@@ -5,8 +5,8 @@ import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { orderMediaBackends } from '../../support/mediaBackends.ts';
 import { findBound, stack } from './stack.ts';
 
-// What one key takes of media: the decoder, the queue of a model, the database, the calls of a replica. Others' calls were refused for as
-// long as it liked.
+// One key takes media resources: the decoder, the queue of a model, the database, the calls of a replica. Calls of other keys were once
+// refused until it stopped.
 
 const MODELS = {
   image: 'flux.1-schnell',
@@ -38,7 +38,7 @@ async function callOn(call: Call): Promise<{ statuses: number[]; shortestMs: num
 }
 const ALL_SERVED = Array.from({ length: ROUNDS }, () => 200);
 
-/** Has some calls go on at once until the work is done. */
+/** Repeats some calls, all at once, until the work is done. */
 async function beside<Result>(
   calls: Call[],
   work: () => Promise<Result>,

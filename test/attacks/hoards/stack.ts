@@ -17,7 +17,7 @@ const QUEUED_JOBS = 110;
 const MIB = 1_048_576;
 /** Memory for the bodies of all calls: the least that may be set. */
 const BODY_MEMORY_BYTES = 64 * MIB;
-/** What a key may send in vain, as the product has it. */
+/** The allowance of refused bytes of a key, as in production. */
 const REFUSED_BYTES_PER_SECOND = 4 * MIB;
 const PNG = aPng();
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
         LIMITS: {
           ENGINE_CALLS: ROOM / 2,
           QUEUE_KEY_SHARE: WAITING / 1_000,
-          // What waits goes on doing so while a test looks, and nothing comes free by itself.
+          // Calls keep waiting while a test checks, and no timeout frees capacity.
           QUEUE_TIMEOUT_MS: 300_000,
           // On a busy machine turns come so seldom that a wait of 3 s is expected for calls that have theirs at once.
           QUEUE_EXPECTED_WAIT_MS: 300_000,
@@ -65,7 +65,7 @@ beforeAll(async () => {
       },
     },
   });
-  // As many as the router is told.
+  // The same number as the router's limit.
   await setKnobs(stack, { maxNumSeqs: ROOM / 2 });
 });
 afterAll(async () => {

@@ -7,12 +7,12 @@ import { listRunning } from '../../support/listRunning.ts';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { stack, WAITING } from './stack.ts';
 
-// One key with more long streams than a model's engines have room for: it took all of it, and others' calls waited until they
-// were turned away.
+// One key sends more long streams than a model's engines can run. It once took all capacity, and calls of other keys timed out in the
+// queue.
 
 const MODEL = 'llama-3.1-8b-instruct';
 const STREAMS = 300;
-/** What one key alone may have of the room on a model's engines: three quarters. */
+/** The most streams of one key alone: three quarters of the capacity of a model's engines. */
 const PART = 48;
 /** The same of what the router thinks they carry after it has tried twice. */
 const MOST = PART * 1.25 ** 2;
@@ -27,7 +27,7 @@ const SLOW = { tokens: 8_000, betweenMs: 250 };
 /** Streams of which a key's share comes to one and a half times the caches. */
 const QUICK = { tokens: 16_000, betweenMs: 1 };
 
-/** What the attacker has sent. */
+/** The attacker's requests. */
 const sent: ClientRequest[] = [];
 const routerMetrics = () =>
   scrapeMetrics(`${stack.running.stack.regions.us.services['model-router'].internal_url}/metrics`);
@@ -125,8 +125,8 @@ describe('streams', () => {
       await Promise.all(Array.from({ length: CHATS_AT_ONCE }, chats));
 
       expect(statuses).toEqual(Array.from({ length: CHATS }, () => 200));
-      // Nobody who was placed had to wait for it, but for those of the key itself that came in when the router tried meanwhile
-      // whether its engines carry more, by a quarter each time. They are on the engines a moment later.
+      // No placed call waited, except calls of the attacking key during the router's own probes of more capacity.
+      // Each probe adds a quarter. Those calls are on the engines a moment later.
       const { running, metrics } = await until('none to have waited but those that came in by a trial', async () => {
         const metrics = await routerMetrics();
         const waited = (metrics.get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0) - waitsBefore;

@@ -22,8 +22,8 @@ const OF_PNPM = [
 ];
 
 /**
- * Copies a package that pnpm deployed, with its modules, to where an image has it: our own packages compiled, the others as they
- * are, and of both only what a process reads.
+ * Copies a package that pnpm deployed, with its modules, to its place in an image. Compiles our own packages and copies the others
+ * unchanged. Copies only files that a process reads.
  */
 export async function copyApp(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
@@ -85,8 +85,8 @@ const listEntries = async (folder: string) =>
   (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !OF_PNPM.includes(name));
 
 /**
- * TypeScript to the JavaScript that Node makes of it when it runs the source: types become blanks, so every line and column
- * stays where it was. Modules that are named by a path are named `.js`. Throws a `SyntaxError` for what is more than types.
+ * Converts TypeScript to the JavaScript that Node itself makes of it. Types become blanks, so lines and columns do not change.
+ * Modules that are named by a path are named `.js`. Throws a `SyntaxError` for syntax that is more than types.
  */
 export const compileTypeScript = (source: string): string =>
   stripTypeScriptTypes(source, { mode: 'strip' }).replace(MODULE_NAME, '$1$2.js$1');

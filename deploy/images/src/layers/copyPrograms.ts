@@ -17,8 +17,8 @@ export async function listLibraries(files: string[]): Promise<string[]> {
 }
 
 /**
- * A path as it is where /bin, /lib and /lib64 are links into /usr. Libraries are looked for below both names, and where a
- * base image has folders in place of the links, those below /usr are found just as well.
+ * Converts a path to its form with /bin, /lib and /lib64 as links into /usr. The loader searches libraries below both names. So a
+ * base image with folders instead of the links finds those below /usr too.
  */
 export const toMergedPath = (path: string): string => path.replace(/^\/(bin|sbin|lib|lib64)\//, '/usr/$1/');
 

@@ -16,9 +16,9 @@ const CACHE = join(tmpdir(), 'turnpike-media-simulator');
 const encoding = new Map<string, Promise<Buffer>>();
 
 /**
- * A clip of exactly so many frames. The picture is the same for all of a shape; what makes each clip its own is the mark of `key`
- * within its first frame, which decoders pass over and which stays in it as long as it is not encoded again.
- * The index stands at the end, as engines write it.
+ * Encodes a video of exactly `frames` frames. All videos of a shape have the same picture. The mark of `key` in the first frame makes
+ * each video unique. Decoders ignore the mark, and it survives until the video is encoded again.
+ * The index is at the end, as engines write it.
  */
 export async function encodeClip(key: string, shape: ClipShape): Promise<Buffer> {
   const { width, height, frames, fps } = shape;

@@ -1,6 +1,6 @@
 /**
- * How text becomes sound and sound text again: a marker, the length of a symbol, then two symbols for each byte of the
- * UTF-8, each a tone. It lives through resampling, MP3 and Opus, so what was spoken can be transcribed.
+ * The encoding of text as sound: a marker, the length of a symbol, then two tones for each UTF-8 byte.
+ * It survives resampling, MP3 and Opus, so that speech can be transcribed.
  */
 export const SPEECH_RATE = 24_000;
 /** 16 tones, which at 30 ms end where they began. */
