@@ -14,6 +14,7 @@ export type KeyBound =
   | 'token_counts'
   | 'look_ups'
   | 'job_look_ups'
+  | 'contents'
   | 'queued_jobs'
   | 'cancelled_runs'
   | 'image_fetches'

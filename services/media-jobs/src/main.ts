@@ -29,6 +29,8 @@ const QUESTIONS_AT_ONCE = 32;
 const POOL_SIZE = 20;
 /** Concurrent read requests of jobs, each on a connection of its own. Others wait in turn, by workspace and key. */
 const LOOK_UPS = { inAll: 6, perWorkspace: 4, waitingPerKey: 100 };
+/** Outputs that clients read at once: less than the store has connections for them, because jobs read as well. */
+const CONTENTS = { inAll: 56, perWorkspace: 48, waitingPerKey: 100 };
 const STATEMENT_TIMEOUT_MS = 5_000;
 /**
  * CPU time for recordings that are then refused, because these take nothing of a key's rate: 10 s at once, and as much
@@ -156,6 +158,7 @@ startService({
         refusedDecoding: createKeyAllowance(REFUSED_DECODING),
         callBook: money.callBook,
         jobs,
+        contents: createFairSlots({ bound: 'contents', limits: CONTENTS, givesWay: true }),
         lookUps: createFairSlots({ bound: 'job_look_ups', limits: LOOK_UPS, givesWay: false }),
         publicUrl: config.PUBLIC_URL,
       },

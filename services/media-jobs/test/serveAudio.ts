@@ -5,6 +5,7 @@ import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
+import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import { noMediaMetrics, noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/folders';
@@ -133,6 +134,11 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
       obtain: async ({ repeat }) => ({ claim: { creationId: '', version: 1, repeat } }),
       giveUp() {},
     },
+    contents: createFairSlots({
+      bound: 'contents',
+      limits: { inAll: 2, perWorkspace: 2, waitingPerKey: 0 },
+      givesWay: true,
+    }),
     countLookUp: lookUps.count,
     publicUrl: 'http://api.example',
   };

@@ -29,6 +29,7 @@ const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
   body_memory:
     'Requests of this key take as many bytes as one key may have, or this upload stood still while others needed room.',
   job_look_ups: 'Too many look-ups of jobs are under way.',
+  contents: 'This key reads as many outputs at once as one key may.',
   image_fetches: 'The workspace of this key has as many images on their way as one workspace may have.',
 };
 /** Bounds that the client keeps to by waiting: 429. */

@@ -71,7 +71,7 @@ async function answer(
     { ...job, params, usage },
     {
       publicUrl: dependencies.publicUrl,
-      open: () => readOutputs(dependencies, job),
+      open: () => readOutputs(dependencies, res, job),
     },
   );
 }

@@ -50,7 +50,7 @@ async function sendAgain(
   request: SpeechRequest,
   job: ShownJob,
 ): Promise<void> {
-  const { content, usage } = await readKeptAnswer(dependencies, job);
+  const { content, usage } = await readKeptAnswer(dependencies, res, job);
   const { chargeNanoUsd } = usage;
   await sendSpeech(res, request, {
     audio: content,

@@ -134,7 +134,7 @@ async function sendAgain(
   request: TranscriptRequest,
   job: ShownJob,
 ): Promise<void> {
-  const { output, content, usage } = await readKeptAnswer(dependencies, job);
+  const { output, content, usage } = await readKeptAnswer(dependencies, res, job);
   const { chargeNanoUsd } = usage;
   const transcript: Transcript = JSON.parse(await whereOutputsAre(text(content)));
   const answered = toAnswer(transcript, request, { seconds: output.seconds ?? 0, chargeNanoUsd });

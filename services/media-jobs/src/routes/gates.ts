@@ -5,6 +5,7 @@ import { noteCall, requestIdOf, spanOf } from '@turnpike/http-service/observeReq
 import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { toRateLimitHeaders } from '@turnpike/public-api/headers';
+import type { FairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import type { KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import type { Request, Response } from 'express';
 import type { Backends } from '../backends/createBackends.ts';
@@ -38,6 +39,8 @@ export interface CallDependencies {
   cancelledRuns: KeyAllowance;
   /** Counts a read request of a key. Throws `look_ups_exceeded`. */
   countLookUp(keyId: string): void;
+  /** Outputs that clients read at once. */
+  contents: FairSlots;
   /** Address of the region for clients. */
   publicUrl: string;
 }

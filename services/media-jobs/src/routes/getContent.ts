@@ -9,26 +9,26 @@ import { checkContentVariant, readContentIndex } from '../request/readQuery.ts';
 import type { StoredOutput } from '../terms/job.ts';
 import type { TranscriptRequest } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
-import { findJob, type JobKind, type LookUpDependencies, whereOutputsAre } from './lookUp.ts';
+import { findJob, type JobKind, type LookUpDependencies, openContent, whereOutputsAre } from './lookUp.ts';
 
 /** GET …/content of a job: returns an output or a part of it. The bytes are streamed from the store. */
 export function getContent(
   kind: JobKind,
-  { jobs, lookUps }: Pick<LookUpDependencies, 'jobs' | 'lookUps'>,
+  dependencies: Pick<LookUpDependencies, 'jobs' | 'lookUps' | 'contents'>,
 ): RequestHandler {
   return async (req, res) => {
     if (kind === 'video') checkContentVariant(req.query);
     const index = kind === 'image' ? readContentIndex(req.query) : 0;
-    const { id, params, outputs, usage } = await findJob(kind, { jobs, lookUps }, { req, res });
+    const { id, params, outputs, usage } = await findJob(kind, dependencies, { req, res });
     const output = outputs[index];
     if (!output) throw new ApiError<LookUpFault>({ kind: 'content_not_there' });
     if (params.operation === 'audio.transcriptions' || params.operation === 'audio.translations')
-      return sendTranscript({ jobs }, res, { output, params, chargeNanoUsd: usage?.chargeNanoUsd ?? 0n });
+      return sendTranscript(dependencies, res, { output, params, chargeNanoUsd: usage?.chargeNanoUsd ?? 0n });
     const name = outputs.length > 1 ? `${id}-${index}` : id;
     await sendContent(req, res, {
       ...output,
       name,
-      open: async (range) => (await whereOutputsAre(jobs.content(output, range))).content,
+      open: (range) => openContent(dependencies, res, output, range),
     });
   };
 }

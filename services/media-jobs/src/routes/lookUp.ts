@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import type { ByteRange } from '@turnpike/object-store/objectStore';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
 import type { FairSlots, SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
@@ -8,7 +10,7 @@ import type { Response } from 'express';
 import type { ReadOutput } from '../answer/images/imageAnswer.ts';
 import type { BackendFault, LookUpFault } from '../api/mediaFault.ts';
 import type { Jobs } from '../jobs/openJobs.ts';
-import type { ShownJob } from '../terms/job.ts';
+import type { ShownJob, StoredOutput } from '../terms/job.ts';
 import type { CallDependencies, Exchange } from './gates.ts';
 
 /** Parts of the process that routes of jobs use. */
@@ -49,11 +51,41 @@ export async function whereJobsAre<Result>(look: Promise<Result>): Promise<Resul
   }
 }
 
+/** Longest wait for a turn to read an output, as long as the store itself may take. */
+const CONTENT_WAIT_MS = 30_000;
+
+/**
+ * Opens an output that a client reads at its own pace, in the turn of the key. If another key needs the turn, the content
+ * fails with `key_bound_reached`, because slow readers of one key must not hold all connections to the store.
+ */
+export async function openContent(
+  { jobs, contents }: Pick<CallDependencies, 'jobs' | 'contents'>,
+  res: Response,
+  output: StoredOutput,
+  range?: ByteRange,
+): Promise<Readable> {
+  const leaving = abortOnClose(res);
+  const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(CONTENT_WAIT_MS)]);
+  const turn = contents.take(ownerOf(callingKey(res)), signal).finally(leaving.forget);
+  const slot = await whereOutputsAre(turn);
+  try {
+    const { content } = await whereOutputsAre(jobs.content(output, range));
+    const cut = (): void => void content.destroy(contents.tooMany());
+    slot.signal.addEventListener('abort', cut, { once: true });
+    if (slot.signal.aborted) cut();
+    return content.once('close', slot.giveBack);
+  } catch (error) {
+    slot.giveBack();
+    throw error;
+  }
+}
+
 /** Reads an output. Throws `storage_unavailable` if the store does not answer. */
 export async function whereOutputsAre<Result>(read: Promise<Result>): Promise<Result> {
   try {
     return await read;
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw new ApiError<BackendFault>({ kind: 'storage_unavailable' }, { cause: error });
   }
 }
@@ -62,15 +94,18 @@ export async function whereOutputsAre<Result>(read: Promise<Result>): Promise<Re
  * Reads the outputs of a job, one after the other. The first is already open, so that a failed store gives an error
  * status.
  */
-export async function readOutputs({ jobs }: Pick<LookUpDependencies, 'jobs'>, job: ShownJob): Promise<ReadOutput> {
+export async function readOutputs(
+  dependencies: Pick<CallDependencies, 'jobs' | 'contents'>,
+  res: Response,
+  job: ShownJob,
+): Promise<ReadOutput> {
   const [first] = job.outputs;
   if (!first) throw new Error('a job is completed without an output');
-  const opened = await whereOutputsAre(jobs.content(first));
+  const opened = await openContent(dependencies, res, first);
   return async function* (index) {
     const output = job.outputs[index];
     if (!output) throw new Error('a job has no such output');
-    const { content } = index === 0 ? opened : await jobs.content(output);
-    yield* content;
+    yield* index === 0 ? opened : await openContent(dependencies, res, output);
   };
 }
 

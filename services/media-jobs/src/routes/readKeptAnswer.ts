@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { Response } from 'express';
 import type { LookUpFault } from '../api/mediaFault.ts';
 import type { ShownJob, StoredOutput } from '../terms/job.ts';
 import type { CallDependencies } from './gates.ts';
-import { whereOutputsAre } from './lookUp.ts';
+import { openContent } from './lookUp.ts';
 
 /** An answer that was kept for retries of its call, and its cost. */
 interface KeptAnswer {
@@ -14,10 +15,10 @@ interface KeptAnswer {
 
 /** Opens the answer of a call that is repeated. Throws `jobs_unavailable` where the answer is gone. */
 export async function readKeptAnswer(
-  { jobs }: Pick<CallDependencies, 'jobs'>,
+  dependencies: Pick<CallDependencies, 'jobs' | 'contents'>,
+  res: Response,
   { outputs: [output], usage }: ShownJob,
 ): Promise<KeptAnswer> {
   if (!output || usage === null) throw new ApiError<LookUpFault>({ kind: 'jobs_unavailable' });
-  const { content } = await whereOutputsAre(jobs.content(output));
-  return { output, content, usage };
+  return { output, content: await openContent(dependencies, res, output), usage };
 }
