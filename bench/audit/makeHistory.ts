@@ -7,8 +7,8 @@ const KEYS = 500;
 const WORKSPACES = 50;
 
 /**
- * Fills a ledger with a month of recorded calls, of 500 keys of 50 workspaces, and with the totals and postings that recording them in
- * batches would have left. Written by SQL in the order of time, as recording writes: through `record_ended_calls` it would take an hour.
+ * Fills a ledger with a month of recorded calls, of 500 keys of 50 workspaces, and with the totals and postings of recording in
+ * batches. Writes by SQL in the order of time, as recording does, because `record_ended_calls` would take an hour.
  */
 export async function makeHistory({ databaseUrl, ownerDb }: TestLedger, rows: number): Promise<void> {
   const [owner] = await ownerDb.$queryRaw<{ name: string }[]>`SELECT current_user::TEXT AS name`;

@@ -33,9 +33,8 @@ interface Bench {
 const MOST_OF_A_CORE = 0.9;
 
 /**
- * Sends calls to a target and tells what each of its parts used, with what the calls left behind: the target is idle before, and again
- * after. Throws `NoFigure` where a call failed, or where the bench itself was the
- * bottleneck.
+ * Sends calls to a target and returns the CPU time of each of its parts, including work after the calls. The target is idle
+ * before and after. Throws `NoFigure` if a call failed, or if the bench itself was the bottleneck.
  */
 export async function measureCost(
   { load, engine }: Bench,

@@ -16,8 +16,8 @@ interface Wanted {
 }
 
 /**
- * Keys of funded workspaces, ten of each. Workspaces are made as an operator makes them; keys are written into auth's database as it
- * would have, by the thousand, since 100,000 calls to register one take most of an hour.
+ * Makes keys of funded workspaces, ten of each. It makes workspaces as an operator does. It writes keys into auth's database in
+ * thousands, in auth's own form, because 100,000 requests to register one take most of an hour.
  */
 export async function makeKeys(stack: GrowthStack, { count, progress }: Wanted): Promise<string[]> {
   const { postgres_url: postgresUrl, secrets_file: secretsFile } = stack.running.stack.regions.us;

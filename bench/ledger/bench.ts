@@ -5,8 +5,8 @@ import { createBareTable } from './bareInsert.ts';
 import { measureIngest, SOURCES } from './measureIngest.ts';
 
 /**
- * Rows/s from the bytes of the event log to the commit, with totals, postings and offset, against a bare INSERT of the same
- * rows by the same client into the same Postgres. It waits for no disk, which leaves the work itself to be compared.
+ * Measures rows/s from the bytes of the event log to the commit, with totals, postings and offset. The lower bound is a bare INSERT of the
+ * same rows by the same client into the same Postgres. Postgres waits for no disk, so that only the work is compared.
  */
 export const bench: Bench = {
   measures: 'recording of calls by itself and over both event logs, against a bare INSERT of the same rows',

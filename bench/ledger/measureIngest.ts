@@ -36,8 +36,8 @@ interface OpenLog extends Pick<EventLogProducer, 'append'> {
 }
 
 /**
- * Rows/s from an event log to the commit, reading it included, against a bare INSERT of the same rows: the log is filled while nobody reads
- * it, and the time is that from the first batch that comes to the last that is recorded.
+ * Measures rows/s from an event log to the commit, including the read, against a bare INSERT of the same rows. The log is filled before the
+ * first read. The time is from the first batch that arrives to the last that is recorded.
  */
 export async function measureIngest(
   { db }: TestLedger,

@@ -78,8 +78,8 @@ const MONTH = '2026-11';
 const MARK = redisKeys.mark('bare');
 
 /**
- * The writes that admission, settlement and absorb make, one script for each, with nothing decided; and before them, where `withReads`, what
- * these read of a call that is let in.
+ * The writes of admission, settlement and absorb, one script for each, without decisions. With `withReads` the scripts first read what the
+ * real ones read of an admitted call.
  */
 export function bareScripts(redis: Redis, { withReads }: { withReads: boolean }) {
   const define = (name: string, reads: string, writes: string) => {

@@ -32,8 +32,8 @@ export interface RedisTime {
 }
 
 /**
- * Redis' own processor time for a call, beside scripts that make the same writes to the same keys and neither read, decide nor
- * add up anything, and beside such that read the same as well. All by turns on one server, with its append-only file as in production.
+ * Measures Redis' own CPU time for a call. The lower bounds are scripts that only make the same writes to the same keys, and scripts that
+ * also make the same reads. All run by turns on one server, with its append-only file as in production.
  */
 export async function measureRedisTime(progress: (text: string) => void): Promise<RedisTime[]> {
   const opened = await openTestRedis();

@@ -34,8 +34,8 @@ export interface Outcome extends Arrival {
 }
 
 /**
- * Sends calls to two engines of the simulator in virtual time, through the router's own queue and placement; or straight to
- * where placement says, where `isQueued` is false.
+ * Sends calls to two engines of the simulator in virtual time, through the router's own queue and placement. Without
+ * `isQueued` calls go straight to the engine that placement chooses.
  */
 export async function runOverload(
   arrivals: readonly Arrival[],

@@ -9,8 +9,8 @@ const INSTALL_TIMEOUT_MS = 300_000;
 const PATCH = 1;
 
 /**
- * Its streams break on Node 24 as it is: it hands `new Response` the engine's whole response as the options, and undici's own
- * check refuses the headers object of another copy of undici. A plain list of headers says the same.
+ * A patch, because Portkey's streams fail on Node 24. Portkey passes the engine's whole response to `new Response` as options, and undici
+ * refuses the headers object of another copy of undici. A plain list of headers is equivalent.
  */
 const MEND = {
   from: 'new Response(p,e)}const Ad',

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import { bareScripts } from '../../money/bareScripts.ts';
 
 /**
- * A bare `node:http` server that reads what comes, has Redis read what admission has to know of a call, and refuses it: the least that a
- * refusal for want of credit costs in Node.
+ * A bare `node:http` server that reads a request, has Redis read the data of an admission, and refuses the request. Its cost is a lower
+ * bound for a refusal for lack of credit in Node.
  */
 const body = JSON.stringify({ error: { message: 'No.', type: 'invalid_request_error', code: 'none', param: null } });
 const head = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };

@@ -8,8 +8,8 @@ import type { Targets } from '../targets.ts';
 import { toChatRequest } from '../wire.ts';
 
 /**
- * Requests a second: the highest of which a closed loop carries four times as much. Calls by the clock cost more than those of a closed
- * loop, and at half of what that one carries two cores are full: a queue would be measured.
+ * Rates in requests a second. The bench uses the highest rate of which a closed loop carries four times as much. Calls at a fixed rate cost
+ * more than those of a closed loop. At half of the closed loop's rate two cores are full, and the bench would measure a queue.
  */
 const RATES = [1_000, 800, 600, 500, 400, 300, 200, 100];
 const MOST_OF_CARRIED = 0.25;

@@ -8,7 +8,7 @@ const UNPACED = { tokens: 500, everyMs: 0 };
 const order = { kind: 'once', connections: 240, seconds: 0, rate: 0, withinMs: 400 } as const;
 const unpacedOrder = { ...order, connections: 40 } as const;
 
-/** Processor time of a streamed chunk: 240 streams of 100 chunks at 20 ms, with the calls that they belong to; and of chunks that come all at once. */
+/** Measures CPU time of a streamed chunk, with its call. 240 streams have 100 chunks at 20 ms. Other streams get all chunks at once. */
 export const chunks: Scenario = {
   name: 'chunks',
   hasPeers: true,

@@ -21,8 +21,8 @@ const streams = {
 const imageOrder = { kind: 'open', connections: 1, seconds: 1.6, rate: 2, withinMs: 0 } as const;
 
 /**
- * How late the chunks of 200 streams come while images of 5 MB go the same way, and while none does: through edge and router, and with
- * `isLong` through two bare pipes, which tells what the machine itself does to them.
+ * Measures the delay of chunks of 200 streams, with and without images of 5 MB on the same path. The path is edge and router. With
+ * `isLong` it is also two byte copies, which show the delay of the machine itself.
  */
 export const image: Scenario = {
   name: 'image',

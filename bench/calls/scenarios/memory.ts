@@ -23,8 +23,8 @@ const once = { kind: 'once', seconds: 0, rate: 0, withinMs: BEGUN_WITHIN_MS } as
 const WARM_UP = { calls: 1_000, streams: 64, plan: { tokens: 20, everyMs: 20 } };
 
 /**
- * Memory of an open stream: 3,000 of each target with a chunk every 2 s, all at the same time; the router's is that behind the edge. Each
- * round has fresh processes: one keeps the memory that it has had.
+ * Measures memory of an open stream: 3,000 streams of each target at the same time, with a chunk every 2 s. The router is the one behind
+ * the edge. Each round has new processes, because a process keeps the memory that it has had.
  */
 export const memory: Scenario = {
   name: 'memory',

@@ -13,8 +13,8 @@ const MOST_MEASURED = 300;
 const request = toChatRequest({ promptBytes: 100 });
 
 /**
- * Keys that call. All of them exist from the first point on; at each size so many have called just before. Past what a router
- * remembers for 30 s, a call asks auth, whatever the size: that is no growth, and those that are measured called last.
+ * Keys that call. All of them exist from the first point on. At each size as many have called just before. A router caches a key for 30 s,
+ * and later calls ask auth at any size. That is no growth, so the measured keys are those that called last.
  */
 export const keys: Curve = {
   name: 'keys',

@@ -11,8 +11,8 @@ const RATE_OF_EACH = 100;
 const WARM_UP_SECONDS = 3;
 
 /**
- * Ledgers that share the partitions of one log of Kafka. What they all need for a recorded call beyond what they do at rest, and what one
- * does at rest, as on two cores no rate can show what four do.
+ * Ledgers that share the partitions of one Kafka log. Measures what they all use for a recorded call beyond their use at rest, and the use
+ * of one at rest. On two cores no rate can show the capacity of four ledgers.
  */
 export const ledgers: Curve = {
   name: 'ledgers',

@@ -27,7 +27,7 @@ interface Look {
   bytes: ByPart;
 }
 
-/** Streams that are open: processor time of a chunk, and memory of a stream beyond the size before, as a process keeps what it has had. */
+/** Open streams: CPU time of a chunk, and memory of each stream beyond the previous size, because a process keeps its memory. */
 export const streams: Curve = {
   name: 'streams',
   title:
