@@ -15,7 +15,7 @@ export interface Suite {
   /** Notes a problem unless `isRight`. */
   check(isRight: boolean, what: string): void;
   /**
-   * Opens the books of a region for this cell: from here to its end no call may be lost or doubled, and no nano-dollar be apart. The
+   * Opens the books of a region for this cell. From here to its end no call may be lost or doubled, and no books may differ. The
    * books are closed and reconciled when the cell has run.
    */
   openBooks(region: Region): Promise<RegionContext>;

@@ -4,8 +4,8 @@ import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { counting, stack } from './stack.ts';
 import { BYTES_PER_TOKEN, COUNTED_MODEL as MODEL, COUNTED_WINDOW as WINDOW } from './startCountingEngine.ts';
 
-// Long prompts without a length: engines were asked to count each before the gate, also for keys that it then refused, so that
-// whoever had neither credit nor rate kept engines at work for nothing.
+// The attack sends long prompts without a length. Engines once counted each before admission, also for keys that were then refused.
+// So a client without credit or rate kept engines busy for free.
 
 /** Calls of a key at once, as in the attack. */
 const CALLS = 20;

@@ -23,8 +23,8 @@ export interface BilledCall {
 }
 
 /**
- * Asserts that a call's row has the tokens that its client saw, that it is charged what they cost by the listed prices, and
- * that the key has spent that much more. Gives the charge in nano-dollars, which is never zero: that would prove nothing.
+ * Asserts that a call's row has the tokens of the response, and that its charge follows the listed prices. Asserts that the key's spend
+ * grew by the charge. Returns the charge in nano-dollars, which must not be zero, because zero would prove nothing.
  */
 export async function expectBilled(
   account: Account,

@@ -2,9 +2,9 @@ import { relative } from 'node:path';
 import Sequencer from '@jest/test-sequencer';
 
 /**
- * The files that take longest, in the order in which they have to begin, so that no worker is left with one of them at the
- * end. Jest knows by itself how long files took only where it has run them before, and in a fresh clone goes by their size. By the
- * clock of a build, 28 November 2026: 520 s for the first, 30 s for the last.
+ * The files with the longest duration, in the order in which they must begin. Otherwise one worker would run one of them alone at the
+ * end. Jest knows durations only of files that it has run before. In a fresh clone it orders files by size. In a build of
+ * 28 November 2026 the first took 520 s and the last 30 s.
  */
 const LONGEST = [
   'test/simulation/simulation.deep.test.ts',

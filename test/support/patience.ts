@@ -1,10 +1,10 @@
 import type { ServiceSettings } from '@turnpike/local-stack/toServiceEnvironments';
 
 /**
- * Deadlines of a second or less, by which calls are refused that would be served a moment later: a machine that runs several
- * stacks at once stands still for longer. And limits for one address, as all clients of a test have the same, and for one
- * key, whose rows a test may wait for many at a time, and which sends in a moment what clients send in hours. Tests of such
- * a limit set it themselves.
+ * Longer deadlines and higher limits than in production, for tests. Deadlines of a second or less would refuse calls, because a machine
+ * with several stacks pauses for longer. Limits for one address are higher because all clients of a test have the same address.
+ * Limits for one key are higher because a test sends in a moment what clients send in hours. It may also wait for many rows of a key
+ * at a time. Tests of such a limit set it themselves.
  */
 export const PATIENT = {
   edge: { AUTH_TIMEOUT_MS: '5000' },

@@ -43,7 +43,7 @@ export function runTurnpike(args: string[], { stackFile, typed }: TurnpikeOption
 }
 
 /**
- * Runs a command line in this process, with no terminal, as `main.ts` does in one of its own: to start that takes ten times
+ * Runs a command line in this process, without a terminal, as `main.ts` does in its own process. The start of a process takes ten times
  * as long as a command.
  */
 export async function runTurnpikeHere(

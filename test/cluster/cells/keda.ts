@@ -27,7 +27,7 @@ const BUSY = {
   ...{ tokens: [50, 70] as [number, number], interTokenMs: 100 },
 };
 const QUIET = { calls: Number.POSITIVE_INFINITY, perSecond: 2, tokens: [1, 20] as [number, number] };
-/** So that the signal of jobs that wait is more than 0: the one slot there is for images is taken for long enough to be seen. */
+/** Jobs that keep the only slot for images busy, so that Prometheus scrapes a signal of waiting jobs above 0. */
 const WAITING_JOBS = { calls: 30, kinds: ['image job'] as MediaKind[], perSecond: 10 };
 const READY_WITHIN_MS = 60_000;
 /** Rates want two samples, a quarter of a minute apart. */

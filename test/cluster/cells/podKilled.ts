@@ -66,7 +66,10 @@ async function pickPod(service: ServiceName): Promise<{ pod: Pod; container: Con
   return { pod, container };
 }
 
-/** Waits until a service has as many pods as before, all ready, and one of their containers is new: for a moment the old one seems to be there. */
+/**
+ * Waits until a service has as many pods as before, all ready, and one of their containers is new. The API shows the old container for a
+ * moment after its death.
+ */
 async function untilBack(service: ServiceName, before: readonly Pod[]): Promise<void> {
   const toIds = (pods: readonly Pod[]): Set<string | undefined> =>
     new Set(pods.flatMap(({ status }) => status.containerStatuses.map(({ containerID }) => containerID)));

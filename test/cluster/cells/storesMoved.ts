@@ -79,8 +79,8 @@ export const storesMoved: Cell = {
 };
 
 /**
- * The objects that the pages changed are as they were. Where a page did not come to its end a store may still be a replica, or a
- * ledger hold to another Postgres: only a cluster that is started anew is whole then.
+ * Restores the objects that the pages changed. After a page that failed, a store may still be a replica, or a ledger may use
+ * another Postgres. Then only a new cluster is complete.
  */
 async function putBack(): Promise<void> {
   await applyObjects(toSecretObjects(REGION, await loadClusterSecrets()));

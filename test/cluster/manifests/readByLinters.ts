@@ -31,8 +31,8 @@ export function conforms(file: string, schemas: string): Verdict {
 }
 
 /**
- * kube-score. Exceptions stand in the manifests, as annotations, but for one that an annotation cannot say without giving up memory's
- * limit too: no container has a limit of processor time (k8s/README.md).
+ * Runs kube-score. Exceptions are annotations in the manifests, except one. No container has a CPU limit (k8s/README.md), and its
+ * annotation would also permit a missing memory limit.
  */
 export function scores(file: string, kubernetesVersion: string): Verdict {
   const options = ['--kubernetes-version', kubernetesVersion, '--ignore-container-cpu-limit', '--output-format', 'ci'];

@@ -10,7 +10,7 @@ export interface Wave extends Awaited {
   load: Omit<LoadOptions, 'calls'>;
 }
 
-/** A wave of load on an autoscaler, and its end: checks that replicas go from the least to the most and back, each within a minute. */
+/** Puts a wave of load on an autoscaler. Checks that replicas go from the minimum to the maximum and back, each within a minute. */
 export async function rideWave(suite: Suite, context: RegionContext, wave: Wave): Promise<void> {
   const { region, service, least, most, load } = wave;
   const busy = context.startLoad({ calls: Number.POSITIVE_INFINITY, ...load });

@@ -7,9 +7,9 @@ export interface Trial {
 }
 
 /**
- * A ScaledObject that a wave of two cores can move, and that lets go within a minute: its first trigger wants a replica for less, it
- * has fewer replicas at most, and what goes waits for nothing. Its queries, its other triggers, its least replicas, its fallback and
- * how fast it grows are those of the component.
+ * Changes a ScaledObject so that a load of two cores scales it up, and its end scales it down within a minute. The first trigger has a
+ * lower threshold, the maximum of replicas is lower, and scaling down has no pause. Queries, other triggers, minimum, fallback and
+ * speed of growth stay.
  */
 export function toTrial(scaledObject: ScaledObject, { threshold, most }: Trial): ScaledObject {
   const { spec } = scaledObject;

@@ -94,8 +94,8 @@ const NOT_SERVED = [
 const UNBACKED = [image(MODELS.unbacked), text(MODELS.unbackedText)];
 
 /**
- * Writes two catalogs of few models into a folder of their own: `served` is what the stack has backends for, `listed` what its catalog
- * knows, which has two models more.
+ * Writes two catalogs of few models into a folder of their own. `served` has the models with backends in the stack. `listed` is the
+ * stack's catalog, with two more models.
  */
 export async function writeMediaCatalog(): Promise<{ folder: string; served: string; listed: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-catalog-'));

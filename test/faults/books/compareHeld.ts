@@ -5,8 +5,8 @@ import type { ProblemList } from './problemList.ts';
 import type { JobRow } from './readJobs.ts';
 
 /**
- * Each image and each clip that a client holds is of a render of its own: the one that the row of its job names, of what it asked for.
- * Gives how many are held twice.
+ * Checks that each image and video of a client comes from a render of its own. It is the render that the row of its job names, of the
+ * request's prompt. Returns how many outputs more than one client has.
  */
 export function compareHeld(
   { calls, jobs, renders }: Pick<Evidence['media'], 'calls' | 'jobs' | 'renders'>,

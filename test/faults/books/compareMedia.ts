@@ -103,8 +103,8 @@ function compareClient(client: MediaRecord, job: JobRow, problems: ProblemList):
 }
 
 /**
- * Speech and transcripts that a client waits for have one row each, of as many units as was asked for, whether their answer was kept or
- * not. What else has a row and no job was let in, and ended before there was one: it costs nothing, and its client got no answer.
+ * Checks that synchronous speech and transcripts have one row each, with the requested units, even if the response was lost. Any other row
+ * without a job is of a call that ended before its job existed. Such a call costs nothing, and its client got no response.
  */
 function compareWithoutJob(
   { calls, models }: Evidence['media'],
@@ -142,7 +142,7 @@ function compareWithoutJob(
   return compared;
 }
 
-/** A job that costs something and that no client was told of belongs to a call whose answer was lost: there are no more than those. */
+/** Checks that there are at most as many charged jobs without a known client as calls whose response was lost. */
 function compareUntold({ calls, jobs }: Evidence['media'], problems: ProblemList): number {
   const told = new Set(calls.map(({ jobId }) => jobId));
   const untold = jobs.filter(({ jobId, isHidden, charge }) => !isHidden && (charge ?? 0n) > 0n && !told.has(jobId));

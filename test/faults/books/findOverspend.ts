@@ -5,8 +5,8 @@ import type { ProblemList } from './problemList.ts';
 const ROUNDING_MS = 2;
 
 /**
- * Looks whether a workspace was overspent at any instant, by the engines' log and the rows alone, whatever Redis thought: the worst
- * cases of the calls under way, and what those before them were charged, against what was credited by then.
+ * Finds the instants at which a workspace was overspent, from the engines' log and the rows alone, without Redis. A workspace is
+ * overspent if the worst cases of its running calls plus its earlier charges exceed the credit of that instant.
  */
 export function findOverspend(
   { rows, served, credits }: Pick<Evidence, 'rows' | 'served' | 'credits'>,

@@ -3,8 +3,8 @@ import type { Cluster, Redis } from 'ioredis';
 /** The gate's counters of a limited amount, in nano-dollars. */
 export interface Balance {
   /**
-   * Recorded, and ended but not yet taken over from the ledger; undefined where what is recorded was never asked for, or not since
-   * Redis became another one.
+   * The recorded charges plus those of ended calls that the ledger's sums do not contain yet. Undefined if the recorded sums were not read
+   * from the ledger, or not since Redis was replaced.
    */
   spent: bigint | undefined;
   held: bigint;

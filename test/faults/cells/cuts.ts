@@ -45,8 +45,8 @@ const LINKS: readonly CutLink[] = [
 ];
 
 /**
- * How long a link is cut, and what is called from before the cut until the link has been whole for some seconds. It is so little that
- * the machine serves it beside the other stacks: a call that is late for want of a core looks like a cut.
+ * The duration of a cut, and the load from before the cut until some seconds after its end. The load is low, because a call that waits
+ * for a core looks like a cut, and other stacks run beside it.
  */
 interface Length {
   cutMs: number;

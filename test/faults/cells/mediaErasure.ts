@@ -62,8 +62,8 @@ interface Made {
 }
 
 /**
- * Makes clips whose prompts, images and bytes have a canary, while the store fails deletes; moves their times, and has the store away as
- * they are to be removed; then looks for the canary wherever anything is kept.
+ * Makes videos whose prompts, images and bytes have a canary, while the store fails deletes. Moves their times, and takes the store
+ * down when they are due for removal. Then searches everything that is kept for the canary.
  */
 export async function eraseMedia(
   context: CellContext,

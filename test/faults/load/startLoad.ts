@@ -32,8 +32,8 @@ export interface LoadOptions {
   /** Returns the point at which the client cuts a call; undefined for no cut. */
   cut?: (random: Random) => Cut | undefined;
   /**
-   * The same chat every time, with this number in it: every byte of it is a token, so that the bound of its worst case is
-   * exact. No directives.
+   * Sends the same chat every time, with this number in it and without directives. Each byte is a token, so that the bound of its worst
+   * case is exact.
    */
   exactly?: number;
   /** More directives to the engine, for instance a fault. */

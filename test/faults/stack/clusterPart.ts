@@ -1,7 +1,7 @@
 import type { ClusterNode, TestRedisCluster } from '@turnpike/test-support/startRedisCluster';
 import { until } from '@turnpike/test-support/until';
 
-/** A Redis Cluster as the part `redis` of a stack: what is broken of it is the master that serves the first slots at that time. */
+/** A Redis Cluster as the part `redis` of a stack. A fault hits the master that serves the first slots at that time. */
 export class ClusterPart {
   readonly #cluster: TestRedisCluster;
   #struck: ClusterNode | undefined;

@@ -14,7 +14,7 @@ type Failure = 'refused' | 'unanswered';
 
 /** Share of the objects whose deletes fail. */
 const SHARE = 0.3;
-/** How many of an object: each delete of the store's client is up to three requests, so that one or two of those fail as a whole. */
+/** Failed requests an object. The store's client sends up to three requests for a delete, so that one or two deletes fail. */
 const TIMES: [number, number] = [3, 6];
 const REFUSAL = '<?xml version="1.0"?><Error><Code>ServiceUnavailable</Code><Message>Try again.</Message></Error>';
 

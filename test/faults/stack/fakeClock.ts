@@ -12,7 +12,7 @@ const SOURCE = join(import.meta.dirname, 'shiftClocks.c');
 
 /** The clocks of one part. */
 export interface FakeClock {
-  /** The time of day is so far ahead of the machine's from now on, or behind it, and the monotonic clock as well where it says so. */
+  /** Sets the time of day ahead of the machine's, or behind it if negative, and the monotonic clock by `monotonicAheadMs`. */
   setAhead(aheadMs: number, monotonicAheadMs?: number): Promise<void>;
 }
 

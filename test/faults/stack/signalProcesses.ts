@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Signals a process, its group and all that descends from it, parents first, so that none is started meanwhile: Postgres gives
- * every one of its processes a group of its own. Answers whom it found.
+ * Signals a process, its group and all its descendants, because Postgres gives each of its processes a group of its own. Parents come
+ * first, so that they start no process meanwhile. Returns the ids of the signaled processes.
  */
 export function signalProcesses(pid: number, signal: NodeJS.Signals): number[] {
   signalIfThere(-pid, signal);

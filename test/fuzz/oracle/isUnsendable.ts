@@ -3,8 +3,8 @@ import { hasRepeatedKey, readJson } from '../../attacks/readJson.ts';
 const MAX_DEPTH = 64;
 
 /**
- * Whether bytes are no JSON object of Unicode text, nested at most 64 deep and with every key once in its object: nothing else
- * is served.
+ * Returns whether a body must be rejected. The gateway serves only JSON objects of Unicode text, nested at most 64 deep, without
+ * duplicate keys.
  */
 export function isUnsendable(bytes: Buffer): boolean {
   let text: string;

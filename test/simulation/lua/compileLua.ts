@@ -155,8 +155,8 @@ function toForEach(statement: luaparse.ForGenericStatement): string {
 }
 
 /**
- * Makes a function of a Redis script. The language is Lua 5.1 with all its numbers doubles, as in Redis, and as much of it
- * as the scripts use: whatever else they come to use is refused by name.
+ * Compiles a Redis script to a function. The language is Lua 5.1 with doubles as its only numbers, as in Redis. Only the syntax that
+ * the scripts use is known. Any other syntax throws an error with its name.
  */
 export function compileLua(source: string): CompiledScript {
   const { body } = luaparse.parse(source, { luaVersion: '5.1', encodingMode: 'x-user-defined' });

@@ -47,8 +47,8 @@ function toWhole(text: string): number {
 const REMEMBERED_MS = 2_000;
 
 /**
- * The data of a Redis 7 and the commands that the product uses, each as Redis answers it. Changes of the last two seconds can
- * be undone, as if a file or a replica had lacked them; what runs at one instant is undone as one.
+ * The data of a Redis 7 and the commands that the product uses, with the replies of Redis. Changes of the last two seconds can
+ * be undone, as if a file or a replica had lacked them. Changes of one instant are undone together.
  */
 export class RedisData {
   #entries = new Map<string, Entry>();

@@ -21,7 +21,7 @@ const TIMEOUT_MS = 250;
 const RECONNECT_MS = 100;
 
 /**
- * One router's connection, with the face of ioredis as `connectRedis` sets it up: commands keep their order, fail after
+ * One router's connection, with the interface of ioredis as `connectRedis` configures it. Commands keep their order, fail after
  * 250 ms or with the connection, and are never sent twice. A command that failed may have run, or may still run.
  */
 export class SimulatedRedisClient extends EventEmitter {

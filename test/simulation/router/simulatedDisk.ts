@@ -10,7 +10,7 @@ const HUNG_POLL_MS = 50;
 const FULL = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
 
 /**
- * A router's disk. A process that is killed loses nothing that was written; a machine that is loses what was not flushed,
+ * A router's disk. A killed process loses nothing that was written. A killed machine loses unflushed data
  * from some byte on, and finds files again whose removal was not flushed.
  */
 export class SimulatedDisk {

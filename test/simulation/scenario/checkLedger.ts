@@ -15,7 +15,8 @@ export interface LedgerWatch {
 }
 
 /**
- * Calls are admitted in one Redis at a time; a gate opens when it may; and a reader of the event log goes back with the database alone.
+ * Checks after each step that calls are admitted in one Redis at a time, and that a gate opens only when it may. A reader of the event log
+ * may go back only together with the database.
  */
 export function watchLedger(stack: Stack): LedgerWatch {
   const { world, database } = stack;

@@ -55,8 +55,8 @@ function amountOf(stack: Stack, call: TrueCall): bigint {
 }
 
 /**
- * Checks that Redis' counters of a workspace, of its keys and of its months are never less than the engines' knowledge, once sums
- * are loaded and the gate is open. Too much is refused for a moment, and never too little. At an admission the sums have to be
+ * Checks that Redis' counters of a workspace, of its keys and of its months are never less than the engines' knowledge. It checks
+ * once sums are loaded and the gate is open. Redis may refuse too much for a moment, and never too little. At an admission the sums have to be
  * loaded.
  */
 export function checkCovered(stack: Stack, workspaceId: string, admittedKeyId: string | undefined): void {

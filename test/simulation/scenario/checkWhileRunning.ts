@@ -81,8 +81,8 @@ function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
 }
 
 /**
- * A hold that was dropped for an unknown row may be given to others, which is right only where its session has lapsed; a call whose
- * charge is in the sums is counted again.
+ * Excuses calls whose hold was dropped for an unknown row, because other calls may then use it. Throws if the session of such a call has
+ * not lapsed. Counts a call again once its charge is in the sums.
  */
 function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
   const { truth, redis } = stack;

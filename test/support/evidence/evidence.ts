@@ -8,8 +8,8 @@ export interface Evidence {
 export type Found = Map<string, string[]>;
 
 /**
- * Looks for each text in all evidence, in every form it may have taken on its way: as it is, in hexadecimal, in base64 at
- * any alignment, escaped for JSON or for a URL. Gives the places of each, none if there are none.
+ * Searches all evidence for each text, in every form: plain, hexadecimal, base64 at any alignment, escaped for JSON or for a
+ * URL. Returns the places of each text, possibly none.
  */
 export async function findTexts(evidence: AsyncIterable<Evidence>, texts: string[]): Promise<Found> {
   const searched = texts.map((text) => ({ text, forms: formsOf(text), places: new Set<string>() }));

@@ -34,8 +34,8 @@ export interface FoundResponse {
 }
 
 /**
- * Returns the documented response to an answer: that of the operation; the 405 of a path without the method; the shared
- * `NotFound` of a path that is not listed. Undefined if the document has none, which is a fault of the answer.
+ * Returns the documented response for a method, path and status. It is the operation's response, the 405 of a path without the method, or
+ * the shared `NotFound` of an unlisted path. Returns undefined if the document has none, which is a fault of the response.
  */
 export function findResponse(
   document: OpenApiDocument,

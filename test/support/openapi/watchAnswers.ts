@@ -19,8 +19,8 @@ afterEach(() => {
 });
 
 /**
- * From now on every answer that `fetch` gets from below this address, which ends in `/v1`, is checked against
- * docs/openapi.json, also for clients that find `fetch` by themselves. What is not as documented fails the test that asked.
+ * Checks every later response that `fetch` gets from below this address, which ends in `/v1`, against docs/openapi.json. This
+ * includes clients that use the global `fetch`. An undocumented response fails the test that sent the request.
  */
 export function watchAnswers(baseUrl: string): void {
   watched.add(`${baseUrl}/`);
