@@ -6,8 +6,8 @@ export interface MigrateOptions {
   /** The address, with the role that owns the database. */
   databaseUrl: string;
   /**
-   * The folder of a service's SQL: `migrations/*.sql`, each applied once, in the order of their names; `functions/*.sql`, each
-   * applied at every run; and `rights.sql`, if `serviceRole` is given.
+   * The folder of a service's SQL. Each of `migrations/*.sql` is applied once, in the order of names. Each of `functions/*.sql` is
+   * applied at every run, and so is `rights.sql` if `serviceRole` is given.
    */
   folder: URL;
   /** The role that the service works with: `:service_role` in `rights.sql`. It has to exist. */
@@ -29,10 +29,12 @@ const LOCK_ID = '8467204913';
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Brings a database up to date, wholly or not at all, and returns the names of the migrations applied now; none when it already
- * was. Runners that start together take turns. Throws one clear line when the database does not answer within 5 s, when another
- * runner holds it for a minute, when a script fails, when there are tables that no migration has made, or when a migration is
- * not what was applied under its name.
+ * Migrates a database in one transaction, and returns the names of the migrations applied now. Runners that start together take turns.
+ * Throws an error of one line in these cases:
+ * - The database does not answer within 5 s, or another runner holds it for a minute.
+ * - A script fails.
+ * - There are tables that no migration has made.
+ * - A migration differs from the one that was applied under its name.
  */
 export async function migrate({ databaseUrl, folder, serviceRole }: MigrateOptions): Promise<string[]> {
   const [functions, migrations] = await Promise.all([

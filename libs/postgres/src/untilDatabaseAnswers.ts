@@ -18,9 +18,9 @@ export interface AwaitedDatabase {
 }
 
 /**
- * Resolves once there is a Postgres at the address that answers, be it with a refusal: what is asked next then hears it too. Throws one
- * clear line where there is none for 30 s. For a start: a container may run some seconds before its network lets it reach anything,
- * and one that ends for it is started again only after a pause that grows.
+ * Resolves once a Postgres at the address answers, also with a refusal, which the next query then reports. Throws an error of one
+ * line if none answers for 30 s. Services use it at their start, because a container may run some seconds before its network works.
+ * A container that exits meanwhile is restarted only after growing pauses.
  */
 export async function untilDatabaseAnswers(database: AwaitedDatabase): Promise<void> {
   const { service, databaseUrl, say, patienceMs = PATIENCE_MS } = database;

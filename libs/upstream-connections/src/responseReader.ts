@@ -10,7 +10,7 @@ const MAX_HEAD_BYTES = 16_384;
 /** Most interim answers before one. */
 const MAX_INTERIM_ANSWERS = 32;
 const HEAD_END = '\r\n\r\n';
-/** The end of the line of the last chunk's size: with the end of the trailers, or of none, it is the end of a head. */
+/** The end of the line with the last chunk's size. Followed by the trailers, if any, and an empty line, it ends like a head. */
 const LINE_END = Buffer.from('\r\n');
 /** A CR or an LF without the other. */
 const HALF_LINE_END = /(?:^|[^\r])\n|\r[^\n]/;

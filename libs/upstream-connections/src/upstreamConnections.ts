@@ -163,8 +163,8 @@ export interface UpstreamConnectionsOptions {
   idleMs: number;
   maxIdle: number;
   /**
-   * Longest time that a connection is used, each for half of it at least: where one address stands for several servers, one that has just
-   * come gets its share of connections within it. Undefined: for as long as it stands.
+   * Longest time that a connection is used. Each connection is used for at least half of it. If one address has several servers, a new
+   * server gets its share of connections within this time. Undefined: no limit.
    */
   maxAgeMs?: number;
 }
@@ -239,8 +239,8 @@ export class NotSentError extends Error {
 }
 
 /**
- * Opens a TCP connection. Rejects as the system refuses it, or with a `NotSentError` after `timeoutMs`: an upstream that is busy
- * lets connections wait, and its kernel drops some, which come again after 1, 3 and 7 s.
+ * Opens a TCP connection. Rejects with the system's error, or with a `NotSentError` after `timeoutMs`. A busy upstream
+ * queues connections, and its kernel drops some, which the client's kernel retries after 1, 3 and 7 s.
  */
 export const openSocket = (options: NetConnectOpts, { timeoutMs }: { timeoutMs: number }): Promise<Socket> =>
   untilOpen(connect(options), 'connect', timeoutMs);

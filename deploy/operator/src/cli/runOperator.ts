@@ -33,9 +33,8 @@ export interface OperatorProcess {
 }
 
 /**
- * Runs one command line and returns the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 done and something wants a look.
- * Standard output gets the report alone, which says of a change which stack and region it was made on; what went wrong goes to standard error, in one
- * line.
+ * Runs one command line and returns the exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 done but something needs attention.
+ * Standard output gets only the report. The report of a change names its stack and region. Standard error gets an error as one line.
  */
 export async function runOperator(operatorProcess: OperatorProcess): Promise<number> {
   const { args, stdout, stderr } = operatorProcess;

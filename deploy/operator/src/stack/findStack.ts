@@ -95,9 +95,9 @@ export async function findStack(choice: StackChoice): Promise<StackAccess> {
 }
 
 /**
- * The regions to work on, or the one that `--region` names: of the stack that `--stack` names, else `PORT_BASE`, else the service variables, else of the only
- * one that runs here. Nothing is guessed: throws a `UsageError` where several could be meant, and a `RefusedError` that says
- * what is missing.
+ * Returns the regions to work on, or the one that `--region` names. `--stack` names the stack, else `PORT_BASE`, else the service
+ * variables. Without these it is the only running stack of this machine. Throws a `UsageError` if several are possible, and a
+ * `RefusedError` that says what is missing.
  */
 export async function findStacks({
   stack,

@@ -18,8 +18,8 @@ const EXTENSIONS: Record<string, string> = { support: 'x-support', note: 'x-supp
 const SAID_ELSEWHERE = new Set(['$id', '$schema', 'id']);
 
 /**
- * A schema as zod writes it, for people: without the bounds of a double on every integer, without a pattern where a format
- * says the same, and without alternatives that nothing can be.
+ * Simplifies a schema of zod for readers. Removes the bounds of a double from integers, a pattern that repeats a format,
+ * and alternatives that match nothing.
  */
 export function tidySchema(schema: JsonSchema): JsonSchema {
   const entries = Object.entries(schema)

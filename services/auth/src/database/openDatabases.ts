@@ -25,8 +25,8 @@ const STATEMENT_TIMEOUT_MS = 2_000;
 
 export interface DatabaseTimeouts {
   /**
-   * The caller of a verdict gives up after this long, so no statement of the pool lasts longer, and no wait for a
-   * connection much longer.
+   * The timeout of a caller that authenticates a key. No statement of the pool lasts longer, and no wait for a
+   * connection lasts much longer.
    */
   verdictTimeoutMs: number;
   /** The limit of all other statements. */

@@ -25,8 +25,11 @@ export interface RotatedKey {
 
 /**
  * Gives a key a new secret beside the one it has, which ends after a grace. Its limits, budget and history stay, as its id does.
- * Throws `unknown_key`, `key_has_two_secrets` while an old one still works, `key_not_in_use` for a key that is blocked, revoked or
- * expired, `key_rotated` for one that has another in its place since a version before, and `key_already_registered`.
+ * Throws these faults:
+ * - `unknown_key` and `key_already_registered`
+ * - `key_has_two_secrets` while an old secret still works
+ * - `key_not_in_use` for a key that is blocked, revoked or expired
+ * - `key_rotated` for a key that a former version replaced by another key
  */
 export async function rotateKey(
   db: Db,

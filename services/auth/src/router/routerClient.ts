@@ -30,9 +30,9 @@ export interface RouterClient {
   /** Returns the live balance of a key's workspace. Throws a `router_…` fault without a usable answer in time. */
   getCredit: ReadOfKey<{ creditNanoUsd: NanoUsd; heldNanoUsd: NanoUsd; monthSpentNanoUsd: NanoUsd }>;
   /**
-   * Tells the router that keys have changed, so that it lets go of older records at once. To be called once the change is
-   * committed. Throws `gate_not_told` where it could not be told of every key, having tried each: of those it goes by what it
-   * has cached for at most 30 s longer.
+   * Notifies the router of changed keys, so that it drops older records at once. Call it once the change is
+   * committed. Tries every key, and throws `gate_not_told` if any notification failed. For such a key the router may use its
+   * cached record for at most 30 s longer.
    */
   announceGenerations(keys: KeyGeneration[], log: Logger): Promise<void>;
   close(): Promise<void>;

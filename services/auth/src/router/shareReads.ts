@@ -16,8 +16,8 @@ interface KeyAddress {
 export type ReadOfKey<Answer> = (key: KeyAddress, span: CallSpan) => Promise<Answer>;
 
 /**
- * Keys asked about at once: eight for each connection to the router, so that the last one's answer comes well within the
- * deadline, and this process has little to do but give verdicts.
+ * Most concurrent reads of keys: eight for each connection to the router. So the last response comes well within the
+ * deadline, and the process keeps its time for authenticating keys.
  */
 const MAX_KEYS = 256;
 

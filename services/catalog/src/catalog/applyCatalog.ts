@@ -11,8 +11,8 @@ import { disableModels, findDisabledModels } from './disabledModels.ts';
 const APPLY_LOCK = 7_041_917;
 
 /**
- * Puts the models of a file in force, those that an administrator switched off as disabled, and returns them with their
- * version: the newest one if its content is the same, else one more.
+ * Puts the models of a file in force, and returns them with their version. Models that an administrator switched off are disabled.
+ * Unchanged content keeps the newest version. Changed content gets the next version.
  */
 export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: Region): Promise<CatalogSnapshot> {
   return db.$transaction(async (tx) => {

@@ -2,7 +2,7 @@ import { MEDIA_BILLING_UNITS, type MediaBillingUnit, type Modality, UNITS_OF } f
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import type { CatalogMistake, OutlineModel } from './outline.ts';
 
-/** The kinds of media models: what each has to say that it can do and what it may, the formats that it may name, and what is measured of it. */
+/** The kinds of media models: the capabilities that each must and may declare, its possible formats, and its billing units. */
 type Kind = 'image' | 'video' | 'speech' | 'speech-to-text';
 const KINDS: Readonly<
   Record<

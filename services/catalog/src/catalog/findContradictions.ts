@@ -50,7 +50,8 @@ function findLostReplacements({ region, models }: Outline): CatalogMistake[] {
 }
 
 /**
- * Models billed by tokens that take images and do not say how many tokens one is at most: the cost of an image is held before its call.
+ * Finds models with image input that are billed by tokens but declare no maximum of tokens for an image. The hold of a call needs that
+ * maximum.
  */
 function findUnboundedImages({ models }: Outline): CatalogMistake[] {
   return models.flatMap((model, index) => {

@@ -10,9 +10,9 @@ export type ModelChange = 'disable' | 'enable';
 export type SwitchModel = (modelId: string, change: ModelChange, log: Logger) => Promise<CatalogSnapshot>;
 
 /**
- * Makes an administrator's switch: takes a model, by its id, out of service or puts it back, and returns the catalog in
- * force from then on. Where that is done already, nothing changes. Throws `model_not_found`, `model_retired`, and
- * `model_disabled_in_file` for one that stays off because the catalog file says so as well.
+ * Makes an administrator's switch, which disables or enables a model by its id and returns the catalog in
+ * force from then on. A repeated switch changes nothing. Throws `model_not_found` and `model_retired`. Throws
+ * `model_disabled_in_file` for a model that stays off because the catalog file disables it too.
  */
 export function createModelSwitch({ db, catalog }: { db: Db; catalog: CatalogInForce }): SwitchModel {
   return async (modelId, change, log) => {
