@@ -50,7 +50,7 @@ export const single = (name: string, value: number, limits: Omit<Figure, 'name' 
 export const divideRounds = (dividend: number[], divisor: number[]): number[] =>
   dividend.map((value, round) => value / (divisor[round] ?? Number.NaN));
 
-/** One line for each figure: what it is, the median, the least and the most of its rounds, what is wanted, a verdict, and what the barest comes to. */
+/** Formats one line for each figure: name, median, minimum and maximum of its rounds, target, result, and lower bound. */
 export function formatFigures(figures: Figure[]): string {
   const width = Math.max(...figures.map(({ name }) => name.length));
   return figures.map((figure) => `  ${formatFigure(figure, width)}\n`).join('');

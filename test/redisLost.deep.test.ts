@@ -39,7 +39,7 @@ let routers: RouterAccounts[];
 let cutOff: Set<number>;
 /** True if records that routers append to the event log lack their first byte. */
 let spoilt: boolean;
-/** Told of the routers that a gate opened without, as they were too late: what they hold is counted there once they have put it back. */
+/** Called with the late routers without which a gate opened. Their holds count there once they have put them back. */
 let onFenced: (owners: string[]) => void;
 beforeAll(async () => {
   ledger = await openTestLedger();

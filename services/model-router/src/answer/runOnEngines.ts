@@ -19,8 +19,8 @@ import type { AnswerDependencies, Call, Outcome } from './call.ts';
 
 /**
  * Waits for the call's turn and runs the call on the engine that it is placed on. A failed call is retried once on another engine, as
- * long as the client has got nothing. If the engine refuses because it is full, the call waits for another turn. If the engine
- * turns out to be silent, a call without a first event leaves for another engine, or waits for its own deadline if there is none.
+ * long as the client has got nothing. If the engine refuses because it is full, the call waits for another turn. A call without a first
+ * event leaves a silent engine for another one. If there is no other engine, it waits for its own deadline.
  * After an engine failed the call, that stays the fault even if the next engine is only full: clients must not repeat the call.
  */
 export async function runOnEngines(
@@ -113,7 +113,7 @@ const MAX_REFUSALS = 4;
 /**
  * Decides whether a call is retried, and where. It gets one retry on another engine, from the fleet's budget. Two failures are
  * free. An engine that refused the connection took nothing. A connection that broke before any answer was most likely closing
- * already: once, the call may then go to the same engine if there is no other.
+ * already. The call may then go to the same engine once, if there is no other.
  */
 export class NextAttempt {
   readonly #retries: RetryBudget;
