@@ -14,6 +14,7 @@ import { until } from '@turnpike/test-support/until';
 import { createToWireError } from '../src/api/mediaError.ts';
 import type { Jobs } from '../src/jobs/openJobs.ts';
 import { getContent } from '../src/routes/getContent.ts';
+import { readOutputs } from '../src/routes/lookUp.ts';
 import { aShownJob, aStoredOutput } from './aShownJob.ts';
 
 const CONNECTIONS = 4;
@@ -58,6 +59,14 @@ beforeAll(async () => {
           guard: createKeyGuard({ authenticator, tokenKeys: [] }),
           handler: getContent('image', dependencies),
         },
+        {
+          method: 'get',
+          path: '/unread',
+          guard: createKeyGuard({ authenticator, tokenKeys: [] }),
+          async handler(_req, res) {
+            await readOutputs(dependencies, res, aShownJob({ outputs: [aStoredOutput({ bytes: BYTES })] }));
+          },
+        },
       ],
     }),
   );
@@ -85,4 +94,16 @@ it('a key that reads slowly leaves connections to the store to other keys, and i
   await until('one content of the slow key to be cut', () => reading === CONNECTIONS - 1);
   for (const { call } of slow) call.destroy();
   await until('all contents to be closed', () => reading === 0);
+});
+
+it('an output that is opened and not read is closed when its client leaves, and its turn is free', async () => {
+  const calls = Array.from({ length: CONNECTIONS }, () =>
+    request(`${server.url}/unread`, { headers: { authorization: 'gone' } }).on('error', () => {}),
+  );
+  for (const call of calls) call.end();
+  await until('all outputs to be opened', () => reading === CONNECTIONS);
+  for (const call of calls) call.destroy();
+  await until('all of them to be closed', () => reading === 0);
+  const { answer } = await ask('gone', 'bytes=0-9');
+  expect([answer.statusCode, (await answer.toArray()).join('').length]).toEqual([206, 10]);
 });

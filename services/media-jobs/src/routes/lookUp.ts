@@ -73,7 +73,17 @@ export async function openContent(
     const cut = (): void => void content.destroy(contents.tooMany());
     slot.signal.addEventListener('abort', cut, { once: true });
     if (slot.signal.aborted) cut();
-    return content.once('close', slot.giveBack);
+    // The reader of a content closes it. A client that leaves before the first read leaves a content without a reader.
+    const closeUnread = (): void => {
+      if (!content.readableDidRead) content.destroy();
+    };
+    res.once('close', closeUnread);
+    content.once('close', () => {
+      res.off('close', closeUnread);
+      slot.giveBack();
+    });
+    if (res.destroyed) closeUnread();
+    return content;
   } catch (error) {
     slot.giveBack();
     throw error;
