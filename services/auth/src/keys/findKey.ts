@@ -73,7 +73,8 @@ export function toLowerCap({
 /** Returns the time by the database's clock, which ends keys and their old secrets. */
 export async function readNow(db: Db): Promise<Date> {
   const [row] = await db.query(sql<{ now: Date }>`SELECT now()`);
-  return row?.now ?? new Date();
+  if (!row) throw new Error('the database told no time');
+  return row.now;
 }
 
 /** Time until an instant by the database's clock, ms. */
