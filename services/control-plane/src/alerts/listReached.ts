@@ -15,7 +15,8 @@ export interface Reached {
 
 /** A workspace as its region reported it, with its limits. Null: there is no such limit. */
 export interface Measured {
-  monthNanoUsd: bigint;
+  /** Spend by month, `YYYY-MM`. */
+  spends: readonly { month: string; nanoUsd: bigint }[];
   /** Times that the wallet was credited. The sum of the credits may be an earlier one again, after a refund or a dispute. */
   credits: number;
   balanceNanoUsd: bigint;
@@ -26,15 +27,17 @@ export interface Measured {
 
 const PERCENTS = [50, 80, 100];
 
-/** Lists the thresholds that a workspace has reached in a month. A limit of 0 has none, because no call is let through at all. */
-export function listReached(measured: Measured, month: string): Reached[] {
-  const { monthNanoUsd: spent, balanceNanoUsd: balance, balanceBelowNanoUsd: below } = measured;
+/** Lists the thresholds that a workspace has reached. A limit of 0 has none, because no call is let through at all. */
+export function listReached(measured: Measured): Reached[] {
+  const { spends, balanceNanoUsd: balance, balanceBelowNanoUsd: below } = measured;
   const ofSpend = (kind: AlertKind, limit: bigint | null): Reached[] =>
     limit === null || limit === 0n
       ? []
-      : PERCENTS.filter((percent) => spent * 100n >= limit * BigInt(percent)).map((percent) => ({
-          ...{ kind, percent, limitNanoUsd: limit, valueNanoUsd: spent, period: month },
-        }));
+      : spends.flatMap(({ month: period, nanoUsd: spent }) =>
+          PERCENTS.filter((percent) => spent * 100n >= limit * BigInt(percent)).map((percent) => ({
+            ...{ kind, percent, limitNanoUsd: limit, valueNanoUsd: spent, period },
+          })),
+        );
   const ofBalance: Reached[] =
     below !== null && balance < below
       ? [

@@ -46,23 +46,14 @@ export async function raiseAlerts(
     WHERE workspace_id = ${workspaceId} AND day >= ${`${month}-01`}::DATE - interval '1 month'
     GROUP BY 1
     HAVING to_char(min(day), 'YYYY-MM') = ${month} OR max(changed_at) > now() - make_interval(mins => ${LATE_MINUTES}::INTEGER)`);
-  const ofMonth = (each: string, spend: string, below: bigint | null): Reached[] =>
-    listReached(
-      {
-        monthNanoUsd: BigInt(spend),
-        credits: watched.credits,
-        balanceNanoUsd: BigInt(watched.balance),
-        budgetNanoUsd: watched.budget,
-        capNanoUsd: watched.cap,
-        balanceBelowNanoUsd: below,
-      },
-      each,
-    );
-  const reached = [
-    // The balance is of no month.
-    ...ofMonth(month, '0', watched.below),
-    ...spends.flatMap(({ month: each, spend }) => ofMonth(each, spend, null)),
-  ];
+  const reached = listReached({
+    spends: spends.map(({ month: each, spend }) => ({ month: each, nanoUsd: BigInt(spend) })),
+    credits: watched.credits,
+    balanceNanoUsd: BigInt(watched.balance),
+    budgetNanoUsd: watched.budget,
+    capNanoUsd: watched.cap,
+    balanceBelowNanoUsd: watched.below,
+  });
   if (reached.length === 0) return 0;
   const { organizationId, name, isMailed, webhookUrl } = watched;
   return db.$transaction(async (tx) => {
