@@ -1,6 +1,6 @@
 /**
  * The encoding of text as sound: a marker, the length of a symbol, then two tones for each UTF-8 byte.
- * It survives resampling, MP3 and Opus, so that speech can be transcribed.
+ * The encoding survives resampling, MP3 and Opus, so that speech can be transcribed.
  */
 export const SPEECH_RATE = 24_000;
 /** 16 tones, which at 30 ms end where they began. */

@@ -23,7 +23,7 @@ export type CallNews =
   | { kind: 'silent' }
   /** No connection was open in time. */
   | { kind: 'unreached' }
-  /** Nothing listens at the engine's address. */
+  /** No process listens at the engine's address. */
   | { kind: 'refused' };
 
 /** The live view of the region's engines. */

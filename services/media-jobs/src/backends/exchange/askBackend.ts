@@ -8,7 +8,7 @@ import { BODY_IDLE_MS, MAX_RETRY_AFTER_MS, UNANSWERED_WITHIN_MS } from '../limit
  * - `job`: work that continues without the connection.
  * - `work`: work that ends with the connection.
  * - `content`: a read of existing bytes, which may break off.
- * - `nothing`: any other request.
+ * - `nothing`: all other requests.
  */
 export type Begins = 'job' | 'work' | 'content' | 'nothing';
 

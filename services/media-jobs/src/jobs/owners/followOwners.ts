@@ -39,7 +39,7 @@ export interface Owners {
 
 /**
  * Makes this process an owner. It re-registers the holds in the rows of its open jobs, which a previous process left.
- * It also takes over the jobs of owners that are gone.
+ * The process also takes over the jobs of owners that are gone.
  */
 export async function followOwners(options: OwnersOptions): Promise<Owners> {
   const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS, inDoubtMs = IN_DOUBT_MS } = options;
