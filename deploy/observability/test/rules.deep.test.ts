@@ -451,7 +451,7 @@ const CASES: Case[] = [
     alert: 'MediaOrphans',
     series: { [at('turnpike_orphans_removed_total')]: grows(1) },
     labels: { backend: 'b1' },
-    says: '25 jobs of b1 were nobody’s within an hour',
+    says: '25 orphans of b1 were removed within an hour',
   },
   {
     alert: 'MediaDecoderFull',

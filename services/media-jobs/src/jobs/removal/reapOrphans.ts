@@ -54,11 +54,11 @@ export function reapOrphans({
       await dialect.deleteVideo?.(replica, id, signal);
     } catch (error) {
       if (!(error instanceof BackendFault)) throw error;
-      log.debug({ err: error, replica: replica.id }, 'a backend did not remove a job that is nobody’s; tried again');
+      log.debug({ err: error, replica: replica.id }, 'a backend did not remove an orphan: tried again');
       return false;
     }
     metrics.orphanRemoved(replica);
-    log.warn({ replica: replica.id }, 'a backend had a job that is nobody’s; it was removed');
+    log.warn({ replica: replica.id }, 'removed an orphan at a backend');
     return true;
   }
 
@@ -76,6 +76,6 @@ export function reapOrphans({
       }
       unnamed = new Map(seen.flatMap((each) => [...each]));
     },
-    { pauseMs: roundMs, pausesFirst: true, log, failing: 'backends’ jobs that are nobody’s cannot be looked for' },
+    { pauseMs: roundMs, pausesFirst: true, log, failing: 'orphans at backends cannot be listed' },
   );
 }

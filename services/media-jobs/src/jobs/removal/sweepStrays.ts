@@ -28,7 +28,7 @@ export function sweepStrays({ db, store, metrics, log, roundMs = ROUND_MS }: Swe
       if (kept.has(jobId)) continue;
       await store.delete(key);
       metrics.strayRemoved();
-      log.warn({ jobId }, 'an object was nobody’s; it was removed');
+      log.warn({ jobId }, 'removed a stray object');
     }
   }
 
@@ -49,6 +49,6 @@ export function sweepStrays({ db, store, metrics, log, roundMs = ROUND_MS }: Swe
       }
       await removeStrays(batch);
     },
-    { pauseMs: roundMs, pausesFirst: true, log, failing: 'objects that are nobody’s cannot be looked for' },
+    { pauseMs: roundMs, pausesFirst: true, log, failing: 'stray objects cannot be listed' },
   );
 }
