@@ -1,29 +1,36 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { migrate } from '../src/migrate.ts';
 import { compareSchema } from './compareSchema.ts';
+import { findRacyInserts } from './findRacyInserts.ts';
 
 const SERVICES = new URL('../../../services/', import.meta.url);
 
-/** Step of `npm run check`: fails if a service's `schema.prisma` differs from the database that the service's SQL makes. */
+/**
+ * Step of `npm run check`. Fails if a service's `schema.prisma` differs from the database that the service's SQL makes. Also fails for a
+ * racy `INSERT`.
+ */
 async function main(): Promise<boolean> {
   const postgres = await startPostgres();
   try {
-    const services = readdirSync(SERVICES).filter((name) =>
-      existsSync(new URL(`${name}/prisma/schema.prisma`, SERVICES)),
-    );
+    const services = readdirSync(SERVICES).filter((name) => existsSync(new URL(`${name}/sql/`, SERVICES)));
     let isOk = true;
+    const fail = (message: string): void => {
+      isOk = false;
+      console.error(message);
+    };
     for (const name of services) {
       const folder = new URL(`${name}/`, SERVICES);
       const databaseUrl = await postgres.createDatabase();
       await migrate({ databaseUrl, folder: new URL('sql/', folder) });
-      const difference = await compareSchema(
-        databaseUrl,
-        readFileSync(new URL('prisma/schema.prisma', folder), 'utf8'),
-      );
-      if (difference === undefined) continue;
-      isOk = false;
-      console.error(`services/${name}: from sql/ to prisma/schema.prisma:\n${difference}`);
+      const schema = new URL('prisma/schema.prisma', folder);
+      const difference = existsSync(schema) && (await compareSchema(databaseUrl, readFileSync(schema, 'utf8')));
+      if (difference) fail(`services/${name}: from sql/ to prisma/schema.prisma:\n${difference}`);
+      for (const path of globSync('{src/**/*.ts,sql/functions/*.sql}', { cwd: fileURLToPath(folder) })) {
+        const racy = await findRacyInserts(databaseUrl, readFileSync(new URL(path, folder), 'utf8'));
+        for (const insert of racy) fail(`services/${name}/${path}: ${insert}`);
+      }
     }
     return isOk;
   } finally {

@@ -1,5 +1,4 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceError.ts';
@@ -37,22 +36,19 @@ export async function createWorkspace(db: Db, wanted: Workspace): Promise<Versio
  */
 export async function putWorkspace(db: Db, wanted: Workspace): Promise<VersionedWorkspace> {
   const { workspaceId, organizationId, name, region, billingStatus, monthlyCapNanoUsd } = wanted;
-  const put = sql`
+  const added = await db.execute(sql`
     INSERT INTO workspace (workspace_id, organization_id, name, region, billing_status, monthly_cap_nano_usd)
     VALUES (${workspaceId}, ${organizationId}, ${name}, ${region}, ${billingStatus}, ${monthlyCapNanoUsd})
-    ON CONFLICT (workspace_id) DO UPDATE SET
-      name = EXCLUDED.name,
-      billing_status = EXCLUDED.billing_status,
-      monthly_cap_nano_usd = EXCLUDED.monthly_cap_nano_usd,
-      version = workspace.version + 1
-    WHERE workspace.organization_id = EXCLUDED.organization_id
-      AND (workspace.name, workspace.billing_status, workspace.monthly_cap_nano_usd)
-        IS DISTINCT FROM (EXCLUDED.name, EXCLUDED.billing_status, EXCLUDED.monthly_cap_nano_usd)`;
-  await db.execute(put).catch((error: unknown) => {
-    if (sqlStateOf(error) !== '23505') throw error; // but a unique violation: the organization has another
+    ON CONFLICT DO NOTHING`);
+  if (added === 0)
+    await db.execute(sql`
+      UPDATE workspace SET
+        name = ${name}, billing_status = ${billingStatus}, monthly_cap_nano_usd = ${monthlyCapNanoUsd}, version = version + 1
+      WHERE workspace_id = ${workspaceId} AND organization_id = ${organizationId}
+        AND (name, billing_status, monthly_cap_nano_usd) IS DISTINCT FROM (${name}, ${billingStatus}, ${monthlyCapNanoUsd}::BIGINT)`);
+  const workspace = await db.workspace.findUnique({ where: { workspaceId } });
+  // Without one, its organization has another workspace.
+  if (workspace?.organizationId !== organizationId)
     throw new ApiError<AuthServiceFault>({ kind: 'workspace_conflict' });
-  });
-  const workspace = await db.workspace.findUniqueOrThrow({ where: { workspaceId } });
-  if (workspace.organizationId !== organizationId) throw new ApiError<AuthServiceFault>({ kind: 'workspace_conflict' });
   return workspace;
 }

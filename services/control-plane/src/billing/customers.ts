@@ -11,8 +11,9 @@ export async function getCustomer({ db, stripe }: { db: Db; stripe: Stripe }, or
     { idempotencyKey: `${organizationId}:customer` },
   );
   await db.execute(sql`
-    INSERT INTO billing_account (organization_id, psp_customer) VALUES (${organizationId}, ${made.id})
-    ON CONFLICT (organization_id) DO UPDATE SET psp_customer = coalesce(billing_account.psp_customer, ${made.id})`);
+    INSERT INTO billing_account (organization_id) VALUES (${organizationId}) ON CONFLICT DO NOTHING`);
+  await db.execute(sql`
+    UPDATE billing_account SET psp_customer = ${made.id} WHERE organization_id = ${organizationId} AND psp_customer IS NULL`);
   return (await findCustomer(db, organizationId)) ?? made.id;
 }
 

@@ -45,8 +45,7 @@ export async function copyDocument(
   { db, payments, documents }: { db: Db; payments: Payments; documents: ObjectStore },
   { kind, documentId }: { kind: DocumentKind; documentId: string },
 ): Promise<boolean> {
-  const [known] = await db.query(sql<{ one: number }>`SELECT 1 AS one FROM document WHERE document_id = ${documentId}`);
-  if (known) return true;
+  if (await isCopied(db, documentId)) return true;
   const original = await findOriginal(payments.stripe, { kind, documentId });
   if (!original) return false;
   const [account] = await db.query(sql<{ organizationId: string }>`
@@ -62,10 +61,16 @@ export async function copyDocument(
     VALUES (${documentId}, ${organizationId}, ${kind}, ${original.number}, ${original.status}, ${original.invoiceId},
       ${original.currency}, ${original.totalCents}, ${original.taxCents}, ${original.issuedAt},
       ${pdf.key}, ${pdf.sha256}, ${json.key}, ${json.sha256})
-    ON CONFLICT (document_id) DO NOTHING`);
-  // Another copier was first.
-  if (stored === 0) for (const { key } of [pdf, json]) await documents.delete(key);
+    ON CONFLICT DO NOTHING`);
+  if (stored === 1) return true;
+  for (const { key } of [pdf, json]) await documents.delete(key);
+  if (!(await isCopied(db, documentId))) throw new Error(`${documentId} has the number of another document`);
   return true;
+}
+
+async function isCopied(db: Db, documentId: string): Promise<boolean> {
+  const rows = await db.query(sql<{ one: number }>`SELECT 1 AS one FROM document WHERE document_id = ${documentId}`);
+  return rows.length > 0;
 }
 
 async function findOriginal(
