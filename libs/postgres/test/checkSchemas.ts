@@ -4,12 +4,13 @@ import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { migrate } from '../src/migrate.ts';
 import { compareSchema } from './compareSchema.ts';
 import { findRacyInserts } from './findRacyInserts.ts';
+import { findStrongLocks } from './findStrongLocks.ts';
 
 const SERVICES = new URL('../../../services/', import.meta.url);
 
 /**
  * Step of `npm run check`. Fails if a service's `schema.prisma` differs from the database that the service's SQL makes. Also fails for a
- * racy `INSERT`.
+ * racy `INSERT`, and for a lock that is stronger than it has to be.
  */
 async function main(): Promise<boolean> {
   const postgres = await startPostgres();
@@ -28,8 +29,9 @@ async function main(): Promise<boolean> {
       const difference = existsSync(schema) && (await compareSchema(databaseUrl, readFileSync(schema, 'utf8')));
       if (difference) fail(`services/${name}: from sql/ to prisma/schema.prisma:\n${difference}`);
       for (const path of globSync('{src/**/*.ts,sql/functions/*.sql}', { cwd: fileURLToPath(folder) })) {
-        const racy = await findRacyInserts(databaseUrl, readFileSync(new URL(path, folder), 'utf8'));
-        for (const insert of racy) fail(`services/${name}/${path}: ${insert}`);
+        const source = readFileSync(new URL(path, folder), 'utf8');
+        for (const find of [findRacyInserts, findStrongLocks])
+          for (const found of await find(databaseUrl, source)) fail(`services/${name}/${path}: ${found}`);
       }
     }
     return isOk;

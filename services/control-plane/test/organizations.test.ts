@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sql } from '@turnpike/postgres/sql';
 import { hashToken, newToken } from '../src/identity/sessions.ts';
-import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
+import { type Answer, type Browser, startAccount, type TestAccount } from './startAccount.ts';
 
 let account: TestAccount;
 let people = 0;
@@ -144,6 +145,38 @@ it('keeps one owner where two remove each other at once', async () => {
   expect(body.members.filter(({ role }: { role: string }) => role === 'owner')).toHaveLength(1);
 });
 
+it.each<[string, (of: { owner: Person; member: Person; path: string }) => Promise<Answer>]>([
+  ['a role', ({ owner, member, path }) => owner.send('PATCH', `${path}/members/${member.userId}`, { role: 'admin' })],
+  ['a member who leaves', ({ member, path }) => member.post(`${path}/leave`)],
+  ['an invitation', ({ owner, path }) => owner.post(`${path}/invitations`, { address: 'a@b.example', role: 'admin' })],
+  ['a second organization', ({ owner }) => owner.post('/account/organizations', { name: 'Acme' })],
+  [
+    'a removed passkey',
+    async ({ owner: { userId, send } }) => {
+      const passkeyId = `pk_${newToken()}`;
+      const key = {
+        credentialId: passkeyId,
+        name: 'a key',
+        publicKey: Buffer.from('key'),
+        counter: 0n,
+        transports: [],
+      };
+      await account.db.passkey.create({ data: { passkeyId, userId, ...key } });
+      return send('DELETE', `/account/passkeys/${passkeyId}`);
+    },
+  ],
+])('lets %s wait for no transaction that wrote a line of the audit or a session', async (_what, change) => {
+  const { owner, path, id } = await anOrganization();
+  const member = await join(owner, path, 'developer');
+  await account.db.$transaction(async (tx) => {
+    await tx.$queryRaw(sql`SELECT set_config('idle_in_transaction_session_timeout', '0', true)`);
+    // The lock of each row that references these.
+    await tx.$queryRaw(sql`SELECT 1 AS one FROM organization WHERE organization_id = ${id} FOR KEY SHARE`);
+    await tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${owner.userId} FOR KEY SHARE`);
+    expect((await change({ owner, member, path })).status).toBeLessThan(300);
+  });
+});
+
 it('refuses to let the last owner go, in any way', async () => {
   const { owner, path } = await anOrganization();
   const ways = [
@@ -234,6 +267,15 @@ it('has a line for every change, and none for what was refused', async () => {
     request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
   expect(JSON.stringify(body)).not.toMatch(/[\w-]{43}/);
+});
+
+it('has the name of before in the line of each of eight names at once', async () => {
+  const { owner, path } = await anOrganization();
+  await Promise.all(Array.from({ length: 8 }, (_, index) => owner.send('PATCH', path, { name: `Acme ${index}` })));
+  const { body } = await owner.get(`${path}/audit`);
+  const names = body.lines.toReversed().map(({ after }: { after: { name: string } }) => after.name);
+  const before = body.lines.toReversed().map((line: { before: { name: string } | null }) => line.before?.name);
+  expect(before).toEqual([undefined, ...names.slice(0, -1)]);
 });
 
 it('gives the service no right to change the audit', async () => {

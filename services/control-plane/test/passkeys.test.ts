@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from '@turnpike/postgres/sql';
+import { until } from '@turnpike/test-support/until';
 import { type Conditions, SoftAuthenticator } from './SoftAuthenticator.ts';
 import { ACCOUNT_ORIGIN, type Browser, startAccount, type TestAccount } from './startAccount.ts';
 
@@ -244,6 +246,25 @@ it('renames and removes a passkey, which signs in no more', async () => {
   expect(lines.map(({ action, actor }) => [action, actor])).toEqual(
     ['added', 'renamed', 'removed'].map((verb) => [`passkey.${verb}`, browser.userId]),
   );
+});
+
+it('renames no passkey that another request removes meanwhile', async () => {
+  const { browser, passkeyId } = await aUserWithPasskey('rename@example.com');
+  const renamed = await account.db.$transaction(async (tx) => {
+    await tx.$queryRaw(sql`SELECT set_config('idle_in_transaction_session_timeout', '0', true)`);
+    await tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${browser.userId} FOR NO KEY UPDATE`);
+    await tx.passkey.delete({ where: { passkeyId } });
+    // In a list, so that the transaction does not wait for the answer.
+    const answer = [browser.send('PATCH', `/account/passkeys/${passkeyId}`, { name: 'Phone' })];
+    await until('a request that waits for the lock', async () => {
+      const [waiting] = await account.db.query(sql`
+        SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      return waiting !== undefined;
+    });
+    return answer;
+  });
+  const answers = await Promise.all(renamed);
+  expect(answers.map(({ status, body }) => [status, body.error])).toEqual([[404, 'unknown_passkey']]);
 });
 
 it('never removes the last way to sign in, also of two at once', async () => {

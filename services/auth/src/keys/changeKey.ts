@@ -31,7 +31,7 @@ export async function changeKey(
   decide: (key: ApiKey, tx: Prisma.TransactionClient) => Promise<Changes>,
 ): Promise<{ key: ApiKey; generation: KeyGeneration }> {
   return db.$transaction(async (tx) => {
-    await tx.$executeRaw(sql`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR UPDATE`);
+    await tx.$executeRaw(sql`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR NO KEY UPDATE`);
     const found = await tx.apiKey.findUnique({
       where: { keyId, ...(by !== 'operator' && { workspaceId: by.workspaceId }) },
       include: { workspace: true },

@@ -161,6 +161,7 @@ export async function renamePasskey(
   origin: Origin,
 ) {
   return db.$transaction(async (tx) => {
+    await lockUser(tx, userId);
     const before = await tx.passkey.findFirst({ where: { passkeyId, userId } });
     if (!before) throw new ApiError({ kind: 'unknown_passkey' });
     const row = await tx.passkey.update({ where: { passkeyId }, data: { name } });
@@ -196,7 +197,7 @@ export async function removePasskey(
 
 /** Locks a user, so that requests that change their passkeys take turns. */
 const lockUser = (tx: Tx, userId: string) =>
-  tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${userId} FOR UPDATE`);
+  tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${userId} FOR NO KEY UPDATE`);
 
 const refused = (cause?: unknown) => new ApiError({ kind: 'passkey_refused' }, { cause });
 

@@ -62,7 +62,7 @@ export async function invite(
     if (member) throw new ApiError({ kind: 'is_a_member' });
     // The lock has invitations to one address take turns.
     const [{ name: organization } = { name: '' }] = await tx.$queryRaw<{ name: string }[]>(sql`
-      SELECT name FROM organization WHERE organization_id = ${organizationId} FOR UPDATE`);
+      SELECT name FROM organization WHERE organization_id = ${organizationId} FOR NO KEY UPDATE`);
     const sent = await tx.invitation.count({
       where: { organizationId, createdAt: { gt: new Date(Date.now() - VALID_MS) } },
     });

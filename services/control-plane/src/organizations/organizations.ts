@@ -4,6 +4,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db, Tx } from '../database/openDatabase.ts';
+import { lockOrganization } from './workspaces.ts';
 
 const MAX_ORGANIZATIONS = 20;
 
@@ -22,7 +23,7 @@ const toBody = ({ organizationId, name, createdAt }: OrganizationRow, role: Role
 
 /** Refuses a further organization of a user who belongs to 20. The lock has requests of one user take turns. */
 export async function refuseTooMany(tx: Tx, userId: string): Promise<void> {
-  await tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${userId} FOR UPDATE`);
+  await tx.$queryRaw(sql`SELECT 1 AS one FROM account_user WHERE user_id = ${userId} FOR NO KEY UPDATE`);
   if ((await tx.member.count({ where: { userId } })) >= MAX_ORGANIZATIONS)
     throw new ApiError({ kind: 'too_many_organizations' });
 }
@@ -63,6 +64,7 @@ export async function renameOrganization(
   origin: Origin,
 ) {
   return db.$transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
     const before = await tx.organization.findUniqueOrThrow({ where: { organizationId } });
     const row = await tx.organization.update({ where: { organizationId }, data: { name } });
     await writeAudit(tx, origin, {
