@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import * as deadlines from '@turnpike/lifecycle/startDeadline';
+import { lengthenDeadlines } from '@turnpike/lifecycle/test/lengthenDeadlines';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
@@ -9,11 +9,8 @@ import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
 import { createThrottle, MAX_TOLD, type Throttle } from './createThrottle.ts';
 
-const { startDeadline } = deadlines;
 // An exchange that fails is not told again, so a Redis that a busy machine holds up has eight times as long for it.
-jest.unstable_mockModule('@turnpike/lifecycle/startDeadline', () => ({
-  startDeadline: (afterMs: number, onPassed: () => void) => startDeadline(8 * afterMs, onPassed),
-}));
+lengthenDeadlines(8);
 const { shareThrottles } = await import('./shareThrottles.ts');
 
 // Nothing is refilled while a test runs.

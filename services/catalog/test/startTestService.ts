@@ -10,6 +10,7 @@ import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { until } from '@turnpike/test-support/until';
 import { listRoutes } from '../src/app.ts';
 import { followLiveModels } from '../src/catalog/followLiveModels.ts';
@@ -35,6 +36,7 @@ export interface TestServiceOptions {
   limits?: ModelListLimits;
   /** A Redis by which services share the limits, which then refill; without one this service is alone. */
   redisUrl?: string;
+  telemetry?: Telemetry;
   lookUpsPerSecond?: number;
   /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
   cacheTtlMs?: number;
@@ -53,6 +55,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     limits = UNLIMITED,
     lookUpsPerSecond = 1_000_000,
     cacheTtlMs = 1,
+    telemetry = noTelemetry,
   } = options;
   let snapshot = { version: 1, region: 'us' as const, models: options.models };
   const catalog = {
@@ -67,7 +70,6 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const { publicKeys: keys } = fleet;
   const internalHeaders = createTokenIssuer({ key: fleet.keyOf('catalog') });
   const log = silentLog;
-  const telemetry = noTelemetry;
   const live = followLiveModels({ routerUrl, mediaUrl, internalHeaders, log });
   const authenticator = createAuthenticator({
     authUrl,
