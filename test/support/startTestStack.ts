@@ -40,6 +40,7 @@ export async function startTestStack<Name extends Region = 'us'>(
     const running = await startStackSomewhere({
       ...options,
       serviceSettings: mergeSettings(PATIENT, options.serviceSettings ?? {}),
+      isScratch: true,
       stateDir,
     });
     const {

@@ -56,6 +56,8 @@ export interface LaunchOptions {
   root: string;
   /** Folder of what the stores keep. */
   dataDir: string;
+  /** Whether the data may be lost with the machine. */
+  isScratch: boolean;
   /** Folder of the broker's jars; undefined where the event log is the embedded one. */
   kafkaJarDir: string | undefined;
   /** Folder of the S3 server's jars; undefined where objects are kept in a folder. */
@@ -80,7 +82,7 @@ export interface LaunchedParts {
 
 /** Starts a region, each part as soon as what it cannot start without is there, and resolves when all of it is ready. */
 export async function launchParts(options: LaunchOptions): Promise<LaunchedParts> {
-  const { parts, home, settings, root, dataDir, kafkaJarDir, s3JarDir, onProgress } = options;
+  const { parts, home, settings, root, dataDir, isScratch, kafkaJarDir, s3JarDir, onProgress } = options;
   const { ports, secrets } = settings;
   const ownServices = home ? REGION_SERVICES : SERVICE_NAMES;
   const urls = toServiceUrls(ports);
@@ -106,12 +108,19 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       parts,
       dataDir: join(dataDir, 'postgres'),
       port: ports.postgres,
+      isScratch,
       password: secrets.postgresPassword,
       databases: listDatabases(ownServices.filter(isDatabaseService), secrets.databasePasswords),
     }),
   );
   const redis = timed('redis', () =>
-    startRedis({ parts, dataDir: join(dataDir, 'redis'), port: ports.redis, password: secrets.redisPassword }),
+    startRedis({
+      parts,
+      dataDir: join(dataDir, 'redis'),
+      isScratch,
+      port: ports.redis,
+      password: secrets.redisPassword,
+    }),
   );
   const kafka =
     kafkaJarDir === undefined

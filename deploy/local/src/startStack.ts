@@ -53,6 +53,11 @@ export interface StackOptions<Name extends Region = 'us'> {
   /** Whether a real S3 server stores objects, instead of a folder. */
   s3?: boolean;
   /**
+   * Whether the data may be lost with the machine, as those of tests. Then Postgres and Redis wait for no disk. The end of a
+   * process loses nothing.
+   */
+  isScratch?: boolean;
+  /**
    * Real engines, whose models become the text models of a single region. Without any, the catalog's models are
    * simulated. The abilities of an engine given as an address alone are not tested, and no media are simulated beside
    * it.
@@ -134,7 +139,10 @@ export async function startStack<Name extends Region = 'us'>(options: StackOptio
   }
 }
 
-type RegionLaunch = Pick<LaunchOptions, 'plan' | 'settings' | 'root' | 'dataDir' | 'kafkaJarDir' | 's3JarDir'>;
+type RegionLaunch = Pick<
+  LaunchOptions,
+  'plan' | 'settings' | 'root' | 'dataDir' | 'isScratch' | 'kafkaJarDir' | 's3JarDir'
+>;
 type RegionPlan = Pick<RegionLaunch, 'plan'> & Pick<StackSettings, 'region' | 'ports'>;
 
 /** The folders of a stack's data, by its event log and object store. */
@@ -146,7 +154,7 @@ async function prepareLaunch(
   options: StackOptions<Region>,
   { portsTimeoutMs }: { portsTimeoutMs: number },
 ): Promise<RegionLaunch[]> {
-  const { stateDir, kafka, s3 = false, root = repositoryRoot, say = () => undefined } = options;
+  const { stateDir, kafka, s3 = false, isScratch = false, root = repositoryRoot, say = () => undefined } = options;
   const planned = await planRegions(options);
   await untilPortsFree(planned, options, portsTimeoutMs);
   await ensureRedisServer(say);
@@ -198,7 +206,7 @@ async function prepareLaunch(
           options.openLink ?? (async ({ port }) => port),
         ),
       };
-      return { plan, settings, root, dataDir, kafkaJarDir, s3JarDir };
+      return { plan, settings, root, dataDir, isScratch, kafkaJarDir, s3JarDir };
     }),
   );
 }

@@ -28,7 +28,9 @@ export async function startRedis(): Promise<TestRedis> {
   let server: BoundProcess | undefined;
   async function start(): Promise<void> {
     const listening = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder];
-    const args = [...listening, '--appendonly', 'yes', '--maxmemory-policy', 'noeviction', '--save', ''];
+    // Redis answers no client while it waits for the disk, and data of a test need not survive the machine.
+    const keeping = ['--appendonly', 'yes', '--appendfsync', 'no', '--save', ''];
+    const args = [...listening, ...keeping, '--maxmemory-policy', 'noeviction'];
     server = spawnBound('redis-server', args, { asNobody: false, cwd: folder });
     await server.untilOutput('Ready to accept connections', START_TIMEOUT_MS);
   }

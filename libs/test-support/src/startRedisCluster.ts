@@ -49,6 +49,8 @@ async function startNode(folder: string): Promise<StartedNode> {
     bind: '127.0.0.1',
     dir,
     appendonly: 'yes',
+    // Data of a test need not survive the machine, so that no node waits for the disk.
+    appendfsync: 'no',
     save: '',
     'cluster-enabled': 'yes',
     'cluster-port': busPort,

@@ -44,7 +44,12 @@ export async function startFuzzStack({ inFlight }: { inFlight: number }): Promis
   const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-fuzz-'));
   const removeStateDir = () => rm(stateDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   try {
-    const running = await startStackSomewhere({ stateDir, kafka: false, serviceSettings: SERVICE_SETTINGS });
+    const running = await startStackSomewhere({
+      stateDir,
+      isScratch: true,
+      kafka: false,
+      serviceSettings: SERVICE_SETTINGS,
+    });
     try {
       return await describe(running, { stateDir, inFlight, removeStateDir });
     } catch (error) {

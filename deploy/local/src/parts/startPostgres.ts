@@ -19,6 +19,8 @@ export interface ServiceDatabase extends DatabaseRole {
 export interface PostgresOptions {
   parts: Parts;
   dataDir: string;
+  /** Whether the data may be lost with the machine. */
+  isScratch: boolean;
   port: number;
   /** Password of the superuser `turnpike`. */
   password: string;
@@ -30,7 +32,7 @@ export interface PostgresOptions {
  * connections. Works for root too, and where the directories above are closed to other users.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Part> {
-  const { parts, dataDir, port } = options;
+  const { parts, dataDir, isScratch, port } = options;
   const { postgres } = findPostgresBinaries();
   if (!existsSync(dataDir)) await createDataDir(options);
   const settings = {
@@ -41,6 +43,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Part> {
     shared_buffers: '64MB',
     timezone: 'UTC',
     log_timezone: 'UTC',
+    ...(isScratch && { fsync: 'off' }),
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const part = parts.start({
@@ -60,7 +63,10 @@ function isAccepting(lockFile: string, pid: number): boolean {
   return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
 }
 
-/** Made under another name and renamed when complete, so that an interrupted first start leaves nothing half-made. */
+/**
+ * Makes the directory under another name and renames it when complete, so that an interrupted first start leaves nothing half-made. Waits
+ * for no disk, because a stalled one would take longer than a step may.
+ */
 async function createDataDir({ parts, dataDir, password, databases }: PostgresOptions): Promise<void> {
   const { initdb, postgres } = findPostgresBinaries();
   const partialDir = `${dataDir}.partial`;
@@ -86,7 +92,7 @@ async function createDataDir({ parts, dataDir, password, databases }: PostgresOp
       ]),
     });
     await parts.run('the creation of the databases', {
-      ...asUnprivileged(postgres, ['--single', '-D', partialDir, 'postgres']),
+      ...asUnprivileged(postgres, ['--single', '-F', '-D', partialDir, 'postgres']),
       input: databases.flatMap(toDatabaseStatements).join('\n'),
     });
   } finally {

@@ -8,6 +8,8 @@ const PING_TIMEOUT_MS = 5_000;
 export interface RedisOptions {
   parts: Parts;
   dataDir: string;
+  /** Whether the data may be lost with the machine. */
+  isScratch: boolean;
   port: number;
   password: string;
 }
@@ -16,7 +18,7 @@ export interface RedisOptions {
  * Starts a private Redis on loopback whose append-only file is kept in `dataDir`, and resolves when it answers.
  * Nothing is ever evicted: what it holds is money.
  */
-export async function startRedis({ parts, dataDir, port, password }: RedisOptions): Promise<Part> {
+export async function startRedis({ parts, dataDir, isScratch, port, password }: RedisOptions): Promise<Part> {
   await mkdir(dataDir, { recursive: true });
   // In a file of the owner alone, as a command line shows to every user of the machine.
   const configFile = join(dataDir, 'redis.conf');
@@ -26,7 +28,7 @@ export async function startRedis({ parts, dataDir, port, password }: RedisOption
     `dir ${JSON.stringify(dataDir)}`,
     `requirepass ${password}`,
     'appendonly yes',
-    'appendfsync everysec',
+    `appendfsync ${isScratch ? 'no' : 'everysec'}`,
     'save ""',
     'maxmemory-policy noeviction',
   ];
