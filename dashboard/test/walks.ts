@@ -107,11 +107,11 @@ export async function walkAccount(dashboard: Dashboard, eyes: Eyes): Promise<voi
   await page.getByRole('main').getByText('Production').waitFor();
   await page.getByRole('button', { name: 'Change workspace in United States' }).click();
   await page.getByLabel('Monthly cap in dollars').fill('ten');
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('must be an amount in dollars').waitFor();
   await eyes.check(page, 'workspace-change-dialog');
   await page.getByLabel('Monthly cap in dollars').fill('12.50');
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('At most $12.50 a month.').waitFor();
   await eyes.look(page, '/organizations', 'organizations');
   await eyes.look(page, `/organizations/${organizationId}/workspaces`, 'workspaces');
@@ -192,7 +192,7 @@ export async function walkKey(
   await eyes.look(page, `${path}/keys/${keyId}`, 'key');
   await page.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Requests a minute').fill('0');
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('must be at least 1').waitFor();
   await eyes.check(page, 'key-edit-dialog');
   await page.keyboard.press('Escape');
@@ -373,8 +373,16 @@ export async function walkBilling(
   await page.getByRole('button', { name: 'Switch off automatic top-up' }).click();
   await page.getByRole('button', { name: 'Switch off', exact: true }).click();
   await page.getByText('Off: a member switched it off.').waitFor();
+  await page.getByRole('button', { name: 'Saved cards' }).click();
+  await eyes.check(page, 'billing-cards-dialog');
+  await page.getByRole('button', { name: /^Remove Visa ending in 4242/ }).click();
+  await page.getByText('is charged no more').waitFor();
+  await eyes.check(page, 'billing-remove-card-dialog');
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByText('No card is saved. A payment by card saves it.').waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
   await page.getByRole('button', { name: 'Enter the address' }).click();
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('This field must not be empty.').first().waitFor();
   await eyes.check(page, 'billing-details-dialog');
   await enterDetails(page, { country: 'DE', vatId: 'DE123456789' });
@@ -405,13 +413,13 @@ export async function walkAlerts(
   await eyes.look(page, `${path}/alerts`, 'alerts-empty');
   await page.getByRole('button', { name: 'Change the alerts' }).press('Enter');
   await page.getByLabel('Budget of a month in dollars').fill('much');
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('must be an amount in dollars').waitFor();
   await eyes.check(page, 'alerts-dialog');
   await page.getByLabel('Budget of a month in dollars').fill('20');
   await page.getByLabel('When the balance is below, in dollars').fill('7.5');
   await page.getByLabel('Mail').selectOption('To all members who may pay');
-  await page.getByRole('button', { name: 'Save' }).press('Enter');
+  await page.getByRole('button', { name: 'Save', exact: true }).press('Enter');
   await page.getByText('$20.00', { exact: true }).first().waitFor();
   await page.getByText('$7.50', { exact: true }).first().waitFor();
   await page.getByRole('button', { name: 'Set a webhook' }).press('Enter');
@@ -460,7 +468,7 @@ export async function enterDetails(page: Page, { country, vatId }: { country: st
   await page.getByLabel('City').fill('Berlin');
   await page.getByLabel('Country').selectOption(country);
   await page.getByLabel('VAT id').fill(vatId);
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 }
 

@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { callRoute } from '@turnpike/console-api/callRoute';
-import { toCardName, toMandateText } from '@turnpike/console-api/mandateText';
+import { toMandateText } from '@turnpike/console-api/mandateText';
 import { type SubmitEvent, useState } from 'react';
 import * as z from 'zod/mini';
 import { routes } from '../account.ts';
@@ -13,9 +13,9 @@ import { Loaded, Moment, Part, Usd } from '../shell/states.tsx';
 import { useWorkspace } from '../shell/workspace.tsx';
 import { toUsdField, usdField } from '../usd.ts';
 import { CURRENCY_NAMES, formatCents, parseCents } from './money.ts';
+import { type Card, CardsDialog, nameOf, useCards } from './SavedCards.tsx';
 
 type Rule = z.output<typeof routes.getAutomaticTopUp.answer>;
-type Card = NonNullable<Rule['card']>;
 
 const STATES: Record<Rule['state'], string> = {
   off: 'Off',
@@ -37,14 +37,11 @@ const PAUSE_REASONS: Record<NonNullable<Rule['pause_reason']>, string> = {
   euro_rate_missing: 'the euro rate of this month is missing',
 };
 
-/** Returns the name of a card with its last month: `Visa ending in 4242 (12/34)`. */
-const nameOf = (card: Card): string => `${toCardName(card)} (${card.expires.slice(5)}/${card.expires.slice(2, 4)})`;
-
 /** The automatic top-up of the workspace: its terms, what holds it back, and the dialogs that change it. */
 export function AutomaticPart({ mayPay }: { mayPay: boolean }) {
   const { organizationId, workspaceId } = useWorkspace();
   const params = { organization_id: organizationId, workspace_id: workspaceId };
-  const [open, setOpen] = useState<'terms' | 'off'>();
+  const [open, setOpen] = useState<'terms' | 'off' | 'cards'>();
   const close = () => setOpen(undefined);
   const query = useQuery({
     queryKey: ['automatic top-up', workspaceId],
@@ -73,8 +70,12 @@ export function AutomaticPart({ mayPay }: { mayPay: boolean }) {
                     Switch off automatic top-up
                   </Button>
                 )}
+                <Button variant="default" onClick={() => setOpen('cards')}>
+                  Saved cards
+                </Button>
               </Group>
             )}
+            {open === 'cards' && <CardsDialog onClose={close} />}
             {open === 'terms' && <TermsDialog rule={rule} onClose={close} />}
             {open === 'off' && (
               <ConfirmDialog title="Switch off automatic top-up" action="Switch off" change={end} onClose={close}>
@@ -116,15 +117,11 @@ function Terms({ rule }: { rule: Rule }) {
 }
 
 function TermsDialog({ rule, onClose }: { rule: Rule; onClose: () => void }) {
-  const { organizationId } = useWorkspace();
-  const cards = useQuery({
-    queryKey: ['cards', organizationId],
-    queryFn: () => callRoute(routes.listCards, { params: { organization_id: organizationId } }),
-  });
+  const cards = useCards();
   return (
     <Dialog title="Automatic top-up" onClose={onClose}>
       <Loaded query={cards}>
-        {({ cards: saved }) =>
+        {(saved) =>
           saved.length === 0 ? (
             <>
               <Text>No card is saved so far. Pay once by card: the payment saves it.</Text>
@@ -149,7 +146,9 @@ const WRONG = 'This field must be an amount, as 25 or 12.50.';
 function TermsForm({ rule, cards, onClose }: { rule: Rule; cards: Card[]; onClose: () => void }) {
   const { organizationId, workspaceId } = useWorkspace();
   const { currency } = rule;
-  const [cardId, setCardId] = useState(rule.card?.card_id ?? cards[0]?.card_id ?? '');
+  const [cardId, setCardId] = useState(
+    (cards.find((each) => rule.card && nameOf(each) === nameOf(rule.card)) ?? cards[0])?.card_id ?? '',
+  );
   const [texts, setTexts] = useState({
     threshold: toUsdField(rule.threshold_nano_usd) || '5',
     net: toField(rule.net_cents, '25'),

@@ -58,7 +58,7 @@ interface Payer {
 /** Payers are made together, because each waits for mails and jobs. */
 const ready: Record<string, Payer[]> = {};
 const AT_ONCE = 4;
-const NEEDED = { pays: 20, isDeclinedLater: 2, asksAlways: 2 } as const;
+const NEEDED = { pays: 24, isDeclinedLater: 2, asksAlways: 2 } as const;
 
 /** An owner of a workspace whose card was saved by a first payment of €10. */
 function aPayer(card: keyof typeof NEEDED = 'pays'): Payer {
@@ -520,6 +520,52 @@ it('switches on for the confirmed terms and a card of the organization alone', a
     expect([change, answer.status, answer.body.error]).toEqual([change, status, error]);
   }
   expect(await readRule(payer)).toMatchObject({ state: 'off', confirmed: null });
+});
+
+const cardsPath = ({ organizationId }: Payer) => `/account/organizations/${organizationId}/cards`;
+const readCards = async (payer: Payer) => (await payer.browser.get(cardsPath(payer))).body.cards;
+const removeCard = (payer: Payer, cardId: string) => payer.browser.send('DELETE', `${cardsPath(payer)}/${cardId}`);
+
+it('removes a saved card, however often payments have saved it, and charges it no more', async () => {
+  const [payer, other] = [aPayer(), aPayer()];
+  await switchOn(payer);
+  await switchOn(other);
+  const { body: started } = await payer.browser.post(`${payer.path}/top-ups`, { net_cents: 1_000 });
+  await payAt(started.checkout_url, { card: 'pays', address: DUBLIN });
+  await until('the second payment', async () => (await listTopUps(payer))[0]?.state === 'invoiced');
+  const [card, again] = await readCards(payer);
+  expect(again).toEqual({ ...card, card_id: expect.any(String) });
+  const [others] = await readCards(other);
+  expect((await removeCard(payer, others.card_id)).body.error).toBe('unknown_card');
+
+  expect(await removeCard(payer, card.card_id)).toMatchObject({ status: 200, body: { done: true } });
+  expect(await readCards(payer)).toEqual([]);
+  expect(await readRule(payer)).toMatchObject({ state: 'off', off_reason: 'card_gone' });
+  expect(await removeCard(payer, again.card_id)).toMatchObject({ status: 409, body: { error: 'unknown_card' } });
+  await report(payer, CREDIT * 2n);
+  expect(await account.balanceWatch.look(payer.workspaceId)).toBeUndefined();
+
+  expect(await readCards(other)).toEqual([others]);
+  expect((await readRule(other)).state).toBe('on');
+  const { body } = await payer.browser.get(`/account/organizations/${payer.organizationId}/audit`);
+  expect(body.lines.slice(0, 2).map(({ action }: { action: string }) => action)).toEqual([
+    'card.removed',
+    'automatic_top_up.switched_off',
+  ]);
+});
+
+it('switches off first where the processor is away, and removes the card when it is asked again', async () => {
+  const payer = aPayer();
+  await switchOn(payer);
+  const [card] = await readCards(payer);
+  await payments.order('POST', 'faults/api', [
+    { fault: 'refuse_503', match: { of: 'POST /v1/payment_methods/{id}/detach' } },
+  ] as never);
+  expect(await removeCard(payer, card.card_id)).toMatchObject({ status: 502, body: { error: 'payments_away' } });
+  expect(await readRule(payer)).toMatchObject({ state: 'off', off_reason: 'card_gone' });
+  await payments.order('DELETE', 'faults');
+  expect((await removeCard(payer, card.card_id)).status).toBe(200);
+  expect(await readCards(payer)).toEqual([]);
 });
 
 // The last test, because the clock of the processor goes forward alone.

@@ -1,6 +1,14 @@
 import * as z from 'zod/mini';
 import { capNanoUsd, nanoUsd } from '../amounts.ts';
-import { defineRoutes, displayName, idSchema, inOrganization, instant, UNKNOWN_WORKSPACE } from './accountRoute.ts';
+import {
+  defineRoutes,
+  displayName,
+  done,
+  idSchema,
+  inOrganization,
+  instant,
+  UNKNOWN_WORKSPACE,
+} from './accountRoute.ts';
 
 const currency = z.enum(['usd', 'eur']);
 const cents = z.int();
@@ -117,6 +125,12 @@ const PAYMENTS_AWAY = {
   payments_away: {
     status: 502,
     message: 'The payment processor does not answer, so nothing was charged. Try again later.',
+  },
+};
+const UNKNOWN_CARD = {
+  unknown_card: {
+    status: 409,
+    message: 'The organization has no such card. Pay once: the payment saves its card.',
   },
 };
 const PAYMENT_REFUSALS = {
@@ -287,6 +301,16 @@ export const billingRoutes = defineRoutes({
     answer: z.object({ cards: z.array(cardSchema) }),
     faults: PAYMENTS_AWAY,
   },
+  removeCard: {
+    access: { of: 'member', right: 'billing.write', recent: true },
+    method: 'DELETE',
+    path: '/account/organizations/:organization_id/cards/:card_id',
+    promise:
+      'Removes a saved card for good, and switches the automatic top-ups off that charge it. A payment under way goes on.',
+    params: z.object({ ...inOrganization, card_id: idSchema }),
+    answer: done,
+    faults: { ...PAYMENTS_AWAY, ...UNKNOWN_CARD },
+  },
   getAutomaticTopUp: {
     access: { of: 'member', right: 'billing.read' },
     method: 'GET',
@@ -322,10 +346,7 @@ export const billingRoutes = defineRoutes({
         status: 400,
         message: 'A limit of a day or a month must be at least the amount of one payment.',
       },
-      unknown_card: {
-        status: 409,
-        message: 'The organization has no such card. Pay once: the payment saves its card.',
-      },
+      ...UNKNOWN_CARD,
       confirmation_differs: {
         status: 400,
         message: 'The confirmed text is not the one of these amounts and this card. Confirm it again.',

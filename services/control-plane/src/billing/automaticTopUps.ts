@@ -8,36 +8,13 @@ import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
 import type { BalanceWatch } from './balanceWatch.ts';
 import { CURRENCY_OF } from './currencies.ts';
 import { switchOff } from './failedTopUps.ts';
-import { throwPaymentsAway } from './paymentProcessor.ts';
+import { listCards } from './savedCards.ts';
 import { findStanding } from './standing.ts';
 import { type BillingDependencies, checkAmount, getRegion, getTopUp, type OfWorkspace } from './topUps.ts';
 
 export interface AutomaticDependencies extends Pick<BillingDependencies, 'db' | 'payments'> {
   balanceWatch: BalanceWatch;
 }
-
-/** Cards of one organization that are shown. */
-const MOST_CARDS = 20;
-
-/** Lists the saved cards of an organization. Throws `payments_away`. */
-export async function listCards(
-  { db, payments }: Pick<BillingDependencies, 'db' | 'payments'>,
-  organizationId: string,
-) {
-  const [account] = await db.query(sql<{ customer: string | null }>`
-    SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
-  if (!payments || !account?.customer) return [];
-  const { data } = await payments.stripe.customers
-    .listPaymentMethods(account.customer, { type: 'card', limit: MOST_CARDS })
-    .catch(throwPaymentsAway);
-  return data.flatMap(({ id, card }) =>
-    card
-      ? [{ card_id: id, brand: card.brand, last4: card.last4, expires: toMonth(card.exp_year, card.exp_month) }]
-      : [],
-  );
-}
-
-const toMonth = (year: number, month: number): string => `${year}-${String(month).padStart(2, '0')}`;
 
 /** Shows the automatic top-up of a workspace. Throws `unknown_workspace`. */
 export async function getAutomaticTopUp(db: Db, where: OfWorkspace, now = new Date()) {

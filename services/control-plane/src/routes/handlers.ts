@@ -17,11 +17,11 @@ import {
   type AutomaticDependencies,
   endAutomaticTopUp,
   getAutomaticTopUp,
-  listCards,
   setAutomaticTopUp,
 } from '../billing/automaticTopUps.ts';
 import { changeBillingDetails, readBillingDetails } from '../billing/billingDetails.ts';
 import { listDocuments } from '../billing/documents.ts';
+import { listCards, removeCard } from '../billing/savedCards.ts';
 import {
   type BillingDependencies,
   getBilling,
@@ -278,6 +278,10 @@ export function createHandlers(dependencies: HandlerDependencies): AccountHandle
       changeBillingDetails(dependencies, { organizationId, userId, details }, origin),
     listDocuments: async ({ params: { before }, who: { organizationId } }) => listDocuments(db, organizationId, before),
     listCards: async ({ who: { organizationId } }) => ({ cards: await listCards(dependencies, organizationId) }),
+    async removeCard({ params: { card_id: cardId }, who: { organizationId, userId }, origin }) {
+      await removeCard(dependencies, { organizationId, cardId, userId }, origin);
+      return DONE;
+    },
     getAutomaticTopUp: async ({ params: { workspace_id: workspaceId }, who: { organizationId } }) =>
       getAutomaticTopUp(db, { organizationId, workspaceId }),
     setAutomaticTopUp: async ({
