@@ -5,6 +5,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { payAt, type TEST_CARDS } from '@turnpike/test-support/payAt';
 import { until } from '@turnpike/test-support/until';
 import { setAccountLimit } from '../src/billing/accountLimit.ts';
+import type { Payments } from '../src/billing/paymentProcessor.ts';
 import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { putDayTotals } from '../src/day-totals/dayTotals.ts';
 import { endHold, openHold } from '../src/holds/holds.ts';
@@ -58,7 +59,7 @@ interface Payer {
 /** Payers are made together, because each waits for mails and jobs. */
 const ready: Record<string, Payer[]> = {};
 const AT_ONCE = 4;
-const NEEDED = { pays: 24, isDeclinedLater: 2, asksAlways: 2 } as const;
+const NEEDED = { pays: 27, isDeclinedLater: 2, asksAlways: 2 } as const;
 
 /** An owner of a workspace whose card was saved by a first payment of €10. */
 function aPayer(card: keyof typeof NEEDED = 'pays'): Payer {
@@ -428,6 +429,91 @@ it('charges nothing while the organization is on hold, not even what was started
   expect(await account.balanceWatch.look(payer.workspaceId)).toMatch(/^topup_/);
 });
 
+/** Starts an automatic top-up whose job is gone before the processor made anything for it. Returns its id. */
+async function startWithoutJob(payer: Payer): Promise<string> {
+  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503', match: { of: 'POST /v1/invoices' } }] as never);
+  await switchOn(payer, { threshold: 20_000_000_000n });
+  const { top_up_id: id } = await until('a start', async () => (await listAutomatic(payer))[0]);
+  await removeJob(id);
+  await payments.order('DELETE', 'faults');
+  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+  return id;
+}
+const hold = ({ organizationId }: Payer) =>
+  openHold(account.db, { organizationId, reason: 'fraud_review', note: '', by: 'operator:alice' }, BY);
+/** Settles a top-up by a settler that runs `meanwhile` around one of its calls about invoices. */
+function settleWith(id: string, name: 'create' | 'pay', meanwhile: (call: () => Promise<unknown>) => Promise<unknown>) {
+  const stripe = (account.payments as Payments).stripe;
+  const invoices = new Proxy(stripe.invoices, {
+    get: (target, asked) =>
+      asked === name
+        ? (...args: never[]) => meanwhile(() => (target[name] as (...args: never[]) => Promise<unknown>)(...args))
+        : Reflect.get(target, asked),
+  });
+  const slow = new Proxy(stripe, {
+    get: (target, asked) => (asked === 'invoices' ? invoices : Reflect.get(target, asked)),
+  });
+  return settleTopUp({ ...account, payments: { ...(account.payments as Payments), stripe: slow } }, id);
+}
+
+it('charges nothing where another settler ends the top-up while the invoice is made', async () => {
+  const payer = aPayer();
+  const id = await startWithoutJob(payer);
+  const settled = await settleWith(id, 'create', async (call) => {
+    const draft = await call();
+    await hold(payer);
+    expect(await settle(id)).toBe('expired');
+    return draft;
+  });
+  expect(settled).toBe('expired');
+  expect(await listCharges(payer)).toEqual([]);
+});
+
+it('credits a charge that is under way while a settler that saw a hold comes to its end', async () => {
+  const payer = aPayer();
+  const id = await startWithoutJob(payer);
+  const { hold_id: holdId } = await hold(payer);
+  const paying: Promise<unknown>[] = [];
+  // Sees the hold and no invoice, and writes that only once another settler pays the invoice.
+  const late = new Proxy(account.db, {
+    get(target, asked) {
+      if (asked !== '$transaction') return Reflect.get(target, asked);
+      return async (work: Parameters<typeof target.$transaction>[0]) => {
+        await endHold(account.db, { holdId, by: 'operator:alice' }, BY);
+        return new Promise((resolve, reject) => {
+          const toPay = async (call: () => Promise<unknown>) => {
+            await target.$transaction(work).then(resolve, reject);
+            return call();
+          };
+          paying.push(settleWith(id, 'pay', toPay));
+        });
+      };
+    },
+  });
+  expect(await settle(id, late)).toBe('created');
+  expect(await Promise.all(paying)).toEqual(['invoiced']);
+  expect(await listCharges(payer)).toEqual([{ amount: 3_075, paid: true }]);
+  expect(await readCredits(id)).toHaveLength(1);
+});
+
+it('stays on with a new card where the card of a top-up under way is gone', async () => {
+  const payer = aPayer();
+  const id = await startWithoutJob(payer);
+  const { workspaceId } = payer;
+  const [mandate] = await account.db.query(sql<{ card: string }>`
+    SELECT card_id AS card FROM top_up_mandate WHERE workspace_id = ${workspaceId}`);
+  await account.payments?.stripe.paymentMethods.detach(mandate?.card ?? '');
+  // The same as the confirmation of another card.
+  await account.db.execute(sql`
+    INSERT INTO top_up_mandate SELECT (jsonb_populate_record(mandate, '{"mandate_id": "mandate_2", "card_id": "pm_2"}')).*
+    FROM top_up_mandate AS mandate WHERE workspace_id = ${workspaceId}`);
+  await account.db.execute(sql`
+    UPDATE top_up_rule SET mandate_id = 'mandate_2' WHERE workspace_id = ${workspaceId}`);
+  expect(await settle(id)).toBe('declined');
+  expect(await readRule(payer)).toMatchObject({ off_reason: null });
+});
+
 it.each([
   'POST /v1/invoices',
   'POST /v1/invoiceitems',
@@ -455,13 +541,7 @@ const removeJob = (id: string) =>
 
 it('credits once, whatever statement of the crediting transaction the process crashes at', async () => {
   const payer = aPayer();
-  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
-  await payments.order('POST', 'faults/api', [{ fault: 'refuse_503', match: { of: 'POST /v1/invoices' } }] as never);
-  await switchOn(payer, { threshold: 20_000_000_000n });
-  const { top_up_id: id } = await until('a start', async () => (await listAutomatic(payer))[0]);
-  await removeJob(id);
-  await payments.order('DELETE', 'faults');
-  await payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+  const id = await startWithoutJob(payer);
   let crashes = 0;
   for (let step = 0; (await settle(id, crashingDb(account.db, step)).catch(() => 'crashed')) === 'crashed'; step += 1) {
     crashes += 1;

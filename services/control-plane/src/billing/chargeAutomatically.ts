@@ -56,6 +56,7 @@ export async function chargeAutomatically(dependencies: Dependencies, topUp: Aut
   try {
     if (invoiceId === undefined && !mayCharge) return { state: 'expired' };
     invoiceId ??= await askForInvoice(dependencies, topUp);
+    if (invoiceId === undefined) return { state: 'expired' };
     return await advance(dependencies, topUp, { invoiceId, mayCharge });
   } catch (error) {
     const code = toRefusal(error);
@@ -66,8 +67,14 @@ export async function chargeAutomatically(dependencies: Dependencies, topUp: Aut
   }
 }
 
-/** Makes the draft of the invoice, and stores its id before anything else is done with it. */
-async function askForInvoice({ db, payments: { stripe } }: Dependencies, topUp: AutomaticTopUp): Promise<string> {
+/**
+ * Makes the draft of the invoice, and stores its id before anything else is done with it. Returns undefined if another settler has ended
+ * the top-up since, and removes the draft.
+ */
+async function askForInvoice(
+  { db, payments: { stripe } }: Dependencies,
+  topUp: AutomaticTopUp,
+): Promise<string | undefined> {
   const { topUpId, organizationId, currency, cardId } = topUp;
   const [account] = await db.query(sql<{ customer: string | null }>`
     SELECT psp_customer AS customer FROM billing_account WHERE organization_id = ${organizationId}`);
@@ -80,8 +87,11 @@ async function askForInvoice({ db, payments: { stripe } }: Dependencies, topUp: 
     },
     { idempotencyKey: `${topUpId}:invoice` },
   );
-  await db.execute(sql`UPDATE top_up SET asked_invoice_id = ${draft.id} WHERE top_up_id = ${topUpId}`);
-  return draft.id;
+  const stored = await db.execute(sql`
+    UPDATE top_up SET asked_invoice_id = ${draft.id} WHERE top_up_id = ${topUpId} AND state NOT IN ('declined', 'expired')`);
+  if (stored === 1) return draft.id;
+  await discard(stripe, draft.id);
+  return undefined;
 }
 
 async function advance(

@@ -17,6 +17,8 @@ interface FailedTopUp {
   topUpId: string;
   workspaceId: string;
   organizationId: string;
+  /** Null of one that was no automatic one. */
+  mandateId: string | null;
   currency: Currency;
   netCents: bigint;
 }
@@ -29,15 +31,15 @@ interface Failure {
 }
 
 /**
- * Stores that an automatic top-up was not paid, with its mail, in one transaction. A decline may switch the automatic top-up off. The
- * caller has locked the row.
+ * Stores that an automatic top-up was not paid, with its mail, in one transaction. A decline may switch the automatic top-up off, unless
+ * other terms were confirmed since. The caller has locked the row.
  */
 export async function recordFailure(
   { tx, outbox }: { tx: Tx; outbox: Outbox },
   topUp: FailedTopUp,
   { state, code, paymentUrl }: Failure,
 ): Promise<void> {
-  const { topUpId, workspaceId, organizationId, currency, netCents } = topUp;
+  const { topUpId, workspaceId, organizationId, mandateId, currency, netCents } = topUp;
   const path = toBillingPage(topUp);
   const amount = toMoneyText(currency, netCents);
   if (state === 'wants_cardholder') {
@@ -70,29 +72,33 @@ export async function recordFailure(
       AND created_at >= confirmed_at AND failed_at > now() - make_interval(days => ${DECLINE_DAYS}::INTEGER)`);
   const isOver = reason === CARD_GONE || (declines?.count ?? 0) >= MOST_DECLINES;
   const offReason = reason === CARD_GONE ? 'card_gone' : 'declines';
-  const isSwitchedOff = isOver && (await switchOff(tx, { workspaceId, organizationId, actor: 'system', offReason }));
+  const isSwitchedOff =
+    isOver && (await switchOff(tx, { workspaceId, organizationId, mandateId, actor: 'system', offReason }));
   await mailPayers(tx, outbox, organizationId, {
     template: isSwitchedOff ? 'automatic_top_up_off' : 'automatic_top_up_declined',
     data: { path, amount, reason },
   });
 }
 
-/** Switches an automatic top-up off and writes it into the audit. Says whether it was on. */
+/** Switches an automatic top-up off and writes it into the audit, with a mandate only that of the mandate. Says whether it was on. */
 export async function switchOff(
   tx: Tx,
   {
     workspaceId,
     organizationId,
+    mandateId = null,
     actor,
     offReason,
-  }: Omit<FailedTopUp, 'topUpId' | 'currency' | 'netCents'> & {
+  }: Pick<FailedTopUp, 'workspaceId' | 'organizationId'> & {
+    mandateId?: string | null;
     actor: string;
     offReason: 'member' | 'declines' | 'card_gone';
   },
   origin = SYSTEM,
 ): Promise<boolean> {
   const changed = await tx.$executeRaw(sql`
-    UPDATE top_up_rule SET off_reason = ${offReason}, off_at = now() WHERE workspace_id = ${workspaceId} AND off_reason IS NULL`);
+    UPDATE top_up_rule SET off_reason = ${offReason}, off_at = now()
+    WHERE workspace_id = ${workspaceId} AND off_reason IS NULL AND mandate_id = coalesce(${mandateId}, mandate_id)`);
   if (changed !== 1) return false;
   await writeAudit(tx, origin, {
     ...{ organizationId, actor, action: 'automatic_top_up.switched_off', target: workspaceId },

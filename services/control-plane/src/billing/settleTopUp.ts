@@ -26,6 +26,7 @@ interface TopUp {
   sessionId: string | null;
   sessionEndsAt: Date;
   kind: 'checkout' | 'automatic';
+  mandateId: string | null;
   askedInvoiceId: string | null;
   cardId: string | null;
 }
@@ -60,6 +61,8 @@ export async function settleTopUp({ db, payments, outbox }: SettleDependencies, 
       return state;
     }
     if (!mayFollow(state, found.state)) return state;
+    // The invoice that another settler has made since may be paid.
+    if (found.state === 'expired' && locked.askedInvoiceId !== topUp.askedInvoiceId) return state;
     if (locked.kind === 'automatic') await recordFailure({ tx, outbox }, locked, found);
     else await tx.$executeRaw(sql`UPDATE top_up SET state = ${found.state} WHERE top_up_id = ${topUpId}`);
     return found.state;
@@ -68,7 +71,8 @@ export async function settleTopUp({ db, payments, outbox }: SettleDependencies, 
 
 const selectTopUp = (topUpId: string) => sql`
   SELECT top_up_id AS "topUpId", workspace_id AS "workspaceId", organization_id AS "organizationId", region, state, currency,
-    net_cents AS "netCents", session_id AS "sessionId", session_ends_at AS "sessionEndsAt", kind, asked_invoice_id AS "askedInvoiceId",
+    net_cents AS "netCents", session_id AS "sessionId", session_ends_at AS "sessionEndsAt", kind, mandate_id AS "mandateId",
+    asked_invoice_id AS "askedInvoiceId",
     (SELECT card_id FROM top_up_mandate WHERE top_up_mandate.mandate_id = top_up.mandate_id) AS "cardId"
   FROM top_up JOIN workspace USING (workspace_id) WHERE top_up_id = ${topUpId}`;
 
