@@ -243,7 +243,8 @@ it('creates 1,000 keys of a workspace within a day, and the next one after it or
     const { status, body } = await call(createKey, { member: { workspaceId }, body: { ...secret, name: 'Laptop' } });
     return body.error ?? status;
   };
-  expect([await create(), await create()]).toEqual([201, 'too_many_keys']);
+  const answers = await Promise.all(Array.from({ length: 8 }, create));
+  expect(answers.sort()).toEqual([201, ...Array(7).fill('too_many_keys')]);
   await registerAKey(auth, { workspace_id: workspaceId });
   expect(await create()).toBe('too_many_keys');
   await auth.db.apiKey.updateMany({

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { changeHold } from '../src/workspaces/changeWorkspace.ts';
 import { aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
 import { startAuth, type TestAuth } from './startAuth.ts';
 
@@ -321,6 +322,23 @@ it('puts a workspace on hold and releases it, each told to the router once for e
     (n) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${n}`,
   );
   expect(auth.announced.slice(before)).toEqual(announced);
+});
+
+it('answers a hold that another operator releases meanwhile by the workspace as it is', async () => {
+  const { workspaceId } = await putAWorkspace(auth);
+  const { workspace } = auth.db;
+  const released = new Proxy(workspace, {
+    get: (target, name) =>
+      name === 'updateMany'
+        ? async (change: Parameters<typeof workspace.updateMany>[0]) => {
+            const result = await target.updateMany(change);
+            await changeWorkspace(workspaceId, 'release');
+            return result;
+          }
+        : Reflect.get(target, name),
+  });
+  const db = Object.create(auth.db, { workspace: { value: released } });
+  expect(await changeHold(db, { workspaceId, change: 'hold' })).toMatchObject({ billingStatus: 'active', version: 3 });
 });
 
 it.each(['hold', 'release'])('%s never sets up a workspace for billing that was not', async (change) => {

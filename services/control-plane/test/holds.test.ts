@@ -3,8 +3,9 @@ import { verifyPage } from '@turnpike/feed/feedPage';
 import { controlPlaneApi } from '@turnpike/internal-api/controlPlane';
 import { type Client, createClient } from '@turnpike/internal-api/transport/createClient';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { sql } from '@turnpike/postgres/sql';
 import { readPage } from '../src/feed/feed.ts';
-import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
+import { type Browser, startAccount, type TestAccount, untilBlocked } from './startAccount.ts';
 import { type OperatorListener, startOperatorListener } from './startOperatorListener.ts';
 
 let account: TestAccount;
@@ -175,6 +176,26 @@ describe('a verification', () => {
     expect(redacted).toMatchObject({ decided_at: decided.decided_at, redacted_at: expect.any(String) });
     expect((await set('verified')).redacted_at).toBe(redacted.redacted_at);
     expect((await operator.listVerifications({ params })).verifications).toHaveLength(1);
+  });
+
+  it('stays redacted where another state is set meanwhile', async () => {
+    const { owner, id } = await anOrganization('redacted@example.com');
+    const body = { ...aCheck, user_id: owner.userId, provider_reference: 'vs_redacted' };
+    const { verification_id: verificationId } = await operator.addVerification({
+      params: { organization_id: id },
+      body,
+    });
+    const setting = await account.db.$transaction(async (tx) => {
+      await tx.$queryRaw(sql`SELECT set_config('idle_in_transaction_session_timeout', '0', true)`);
+      await tx.verification.update({ where: { verificationId }, data: { redactedAt: new Date() } });
+      const state = { status: 'verified', is_redacted: false, expires_at: null } as const;
+      // In a list, so that the transaction does not wait for the answer.
+      const answer = [operator.setVerification({ params: { verification_id: verificationId }, body: state })];
+      await untilBlocked(account.db);
+      return answer;
+    });
+    const [set] = await Promise.all(setting);
+    expect(set).toMatchObject({ status: 'verified', redacted_at: expect.any(String) });
   });
 
   it('is of a member, or of the organization', async () => {

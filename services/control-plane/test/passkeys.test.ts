@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from '@turnpike/postgres/sql';
-import { until } from '@turnpike/test-support/until';
 import { type Conditions, SoftAuthenticator } from './SoftAuthenticator.ts';
-import { ACCOUNT_ORIGIN, type Browser, startAccount, type TestAccount } from './startAccount.ts';
+import { ACCOUNT_ORIGIN, type Browser, startAccount, type TestAccount, untilBlocked } from './startAccount.ts';
 
 const CONDITIONS = { origin: ACCOUNT_ORIGIN, relyingParty: 'localhost', isUserVerified: true };
 
@@ -256,11 +255,7 @@ it('renames no passkey that another request removes meanwhile', async () => {
     await tx.passkey.delete({ where: { passkeyId } });
     // In a list, so that the transaction does not wait for the answer.
     const answer = [browser.send('PATCH', `/account/passkeys/${passkeyId}`, { name: 'Phone' })];
-    await until('a request that waits for the lock', async () => {
-      const [waiting] = await account.db.query(sql`
-        SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
-      return waiting !== undefined;
-    });
+    await untilBlocked(account.db);
     return answer;
   });
   const answers = await Promise.all(renamed);

@@ -4,6 +4,7 @@ import { listen } from '@turnpike/http-service/listen';
 import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { aSilentLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/postgres/migrate';
+import { sql } from '@turnpike/postgres/sql';
 import { type ResolveHost, resolveHost } from '@turnpike/request-reading/images/resolveHost';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
@@ -80,6 +81,14 @@ export interface TestAccount {
   readToken(address: string, isNewerThan?: number): Promise<string>;
   stop(): Promise<void>;
 }
+
+/** Waits until a statement waits for the lock of another transaction. */
+export const untilBlocked = (db: Db) =>
+  until('a statement that waits for a lock', async () => {
+    const waiting = await db.query(sql`
+      SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+    return waiting.length > 0;
+  });
 
 /** The control plane on a real Postgres, with a real mail server that keeps what comes. */
 export async function startAccount({

@@ -15,9 +15,11 @@ import { settleTopUp } from '../src/billing/settleTopUp.ts';
 import { CHECKOUT_RETURN_PATH, startTopUp } from '../src/billing/topUps.ts';
 import { readVerdict } from '../src/billing/vatIdGate.ts';
 import { openHold } from '../src/holds/holds.ts';
+import { post, walletOf } from '../src/ledger/post.ts';
+import { lockOrganization } from '../src/organizations/workspaces.ts';
 import { importRates, monthOf } from '../src/rates/rates.ts';
 import { crashingDb, NEVER } from './crashAt.ts';
-import { type Browser, startAccount, type TestAccount } from './startAccount.ts';
+import { type Browser, startAccount, type TestAccount, untilBlocked } from './startAccount.ts';
 import { startOperatorListener } from './startOperatorListener.ts';
 import { CARDS, startPayments, type TestPayments, WEBHOOK_SECRET } from './startPayments.ts';
 
@@ -88,6 +90,28 @@ const readTransfers = (id: string) =>
   account.db.query(sql<{ transfer: string }>`
     SELECT unit || ' ' || debit || ' ' || credit || ' ' || amount AS transfer FROM transfer WHERE source = ${id} ORDER BY 1`);
 const loseWebhooks = () => payments.order('POST', 'faults/webhooks', [{ fault: 'lose' }] as never);
+
+it('credits beside an operator who gives the first credit of the wallet', async () => {
+  const payer = await aPayer('us');
+  const { organizationId, workspaceId } = payer;
+  const { id, url } = await start(payer);
+  await loseWebhooks();
+  await payments.pay(url, { country: 'US' });
+  const settling = await account.db.$transaction(async (tx) => {
+    await tx.$queryRaw(sql`SELECT set_config('idle_in_transaction_session_timeout', '0', true)`);
+    // The steps of the operator's credit.
+    await lockOrganization(tx, organizationId);
+    // In a list, so that the transaction does not wait for the credit.
+    const settled = [settleTopUp({ ...account, payments: account.payments as never }, id)];
+    await untilBlocked(account.db);
+    const given = { debit: 'promo_given', credit: walletOf(workspaceId), amount: 1n, code: 'adjusted' } as const;
+    await post(tx, 'a credit', [{ id: `a credit:${workspaceId}`, unit: 'nano_usd', ...given }]);
+    return settled;
+  });
+  // Its invoice follows some moments later.
+  expect(await Promise.all(settling)).toEqual([expect.stringMatching(/^(paid|invoiced)$/)]);
+  expect(await readCredits(id)).toHaveLength(1);
+});
 
 it('turns €25 with 23 % VAT into credit by the rate of the month, once, with one invoice', async () => {
   const payer = await aPayer('eu');

@@ -5,6 +5,7 @@ import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceError.ts';
 import type { Db } from '../database/openDatabases.ts';
+import type { Prisma } from '../generated/client.ts';
 import { CHANGE_LIMITS } from './changeKey.ts';
 import { type Changer, writeKeyChange } from './keyAudit.ts';
 import { storeSecret, toStoreFault } from './storedSecret.ts';
@@ -42,11 +43,7 @@ export async function registerKey(
   const keyId = `key_${randomUUID().replaceAll('-', '')}`;
   await db
     .$transaction(async (tx) => {
-      const [made] = await tx.$queryRaw<{ keys: bigint }[]>(sql`
-        SELECT count(*) AS keys FROM api_key
-        WHERE workspace_id = ${rest.workspaceId} AND created_at > now() - interval '24 hours'`);
-      if (by !== 'operator' && Number(made?.keys) >= MOST_A_DAY)
-        throw new ApiError<AuthServiceFault>({ kind: 'too_many_keys' });
+      if (by !== 'operator') await refuseTooMany(tx, rest.workspaceId);
       const secret = await storeSecret(tx, { keySha256, peppers });
       const after = await tx.apiKey.create({ data: { keyId, ...secret, ...rest } });
       await writeKeyChange(tx, { by, action: 'create', after });
@@ -55,4 +52,13 @@ export async function registerKey(
       throw toStoreFault(error);
     });
   return { keyId };
+}
+
+/** Refuses a further key of a workspace that got 1,000 within a day. The lock has members of one workspace take turns. */
+async function refuseTooMany(tx: Prisma.TransactionClient, workspaceId: string): Promise<void> {
+  await tx.$queryRaw(sql`SELECT 1 AS one FROM workspace WHERE workspace_id = ${workspaceId} FOR NO KEY UPDATE`);
+  const [made] = await tx.$queryRaw<{ keys: bigint }[]>(sql`
+    SELECT count(*) AS keys FROM api_key
+    WHERE workspace_id = ${workspaceId} AND created_at > now() - interval '24 hours'`);
+  if (Number(made?.keys) >= MOST_A_DAY) throw new ApiError<AuthServiceFault>({ kind: 'too_many_keys' });
 }

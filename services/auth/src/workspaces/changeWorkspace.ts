@@ -24,7 +24,9 @@ export async function changeHold(
     data: { billingStatus: to, version: { increment: 1 } },
   });
   const workspace = await getWorkspace(db, workspaceId);
-  if (workspace.billingStatus !== to) throw new ApiError<AuthServiceFault>({ kind: 'workspace_not_provisioned' });
+  // Another operator may have undone the change since.
+  if (workspace.billingStatus === 'not_provisioned')
+    throw new ApiError<AuthServiceFault>({ kind: 'workspace_not_provisioned' });
   return workspace;
 }
 
@@ -52,6 +54,7 @@ export async function renameWorkspace(
     data: { name, version: { increment: 1 } },
   });
   const workspace = await getWorkspace(db, workspaceId);
-  if (workspace.name !== name) throw new ApiError<AuthServiceFault>({ kind: 'workspace_named_by_account' });
+  if (workspace.name !== name && workspace.accountStatus !== null)
+    throw new ApiError<AuthServiceFault>({ kind: 'workspace_named_by_account' });
   return workspace;
 }

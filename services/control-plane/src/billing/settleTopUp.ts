@@ -87,8 +87,9 @@ async function credit(tx: Tx, topUp: TopUp, payment: Payment): Promise<TopUpStat
   const { topUpId, workspaceId, organizationId, region, currency, netCents } = topUp;
   const rate = currency === 'eur' ? await getChargedRate(tx, payment.chargedAt) : null;
   const nanoUsd = toNanoUsd(currency, netCents, rate?.rateE4 ?? null);
-  await post(tx, topUpId, listTransfers(topUp, payment, nanoUsd));
+  // Locks the organization before accounts of the ledger are made, in the order of all transactions.
   await provisionWorkspace(tx, topUp);
+  await post(tx, topUpId, listTransfers(topUp, payment, nanoUsd));
   const note = `top-up of ${currency} ${toCentsText(netCents)}`;
   await tell(tx, region, {
     ...{ kind: 'credit', credit_id: topUpId, workspace_id: workspaceId, nano_usd: String(nanoUsd), note },

@@ -1,6 +1,7 @@
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { type controlPlaneApi, PAGE_SIZE, type VerificationBody } from '@turnpike/internal-api/controlPlane';
 import type { Asked } from '@turnpike/internal-api/transport/serveApi';
+import { sql } from '@turnpike/postgres/sql';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type Origin, writeAudit } from '../audit/audit.ts';
 import type { Db } from '../database/openDatabase.ts';
@@ -78,6 +79,8 @@ export async function setVerification(
   origin: Origin,
 ): Promise<VerificationBody> {
   return db.$transaction(async (tx) => {
+    await tx.$queryRaw(sql`
+      SELECT 1 AS one FROM verification WHERE verification_id = ${verificationId} FOR NO KEY UPDATE`);
     const before = await tx.verification.findUnique({ where: { verificationId } });
     if (!before) throw new ApiError({ kind: 'verification_not_found' });
     const row = await tx.verification.update({ where: { verificationId }, data: toColumns(state, before) });
