@@ -1,4 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from '@turnpike/postgres/sql';
+import { until } from '@turnpike/test-support/until';
+import { changeKey } from '../src/keys/changeKey.ts';
+import { changeHold } from '../src/workspaces/changeWorkspace.ts';
 import { aKeyHash, aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
 import { announcementHeard, startAuth, type TestAuth } from './startAuth.ts';
 
@@ -24,6 +28,26 @@ it('creates a workspace in the region of the stack', async () => {
       account_cap_nano_usd: null,
     },
   });
+});
+
+it('gives a changed key a generation above each record of before, also where its workspace changes meanwhile', async () => {
+  const { apiKey, keyId, workspaceId } = await registerAKey(auth);
+  let holding: Promise<unknown> = Promise.resolve();
+  let before: Awaited<ReturnType<typeof verify>> | undefined;
+  const { generation } = await changeKey(auth.db, { keyId, by: 'operator', action: 'update' }, async () => {
+    holding = changeHold(auth.db, { workspaceId, change: 'hold' });
+    const waits = until('a hold that waits for the key', async () => {
+      const waiting = await auth.db.query(sql`
+        SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      return waiting.length > 0;
+    });
+    await Promise.race([holding, waits]);
+    before = await verify(auth, apiKey);
+    return { rpm: 5 };
+  });
+  await holding;
+  expect(before?.key.rpm).toBe(600);
+  expect(generation.generation).toBeGreaterThan(before?.key.generation);
 });
 
 it('raises a workspace’s version, and with it its keys’ generation, only when something changes', async () => {

@@ -19,6 +19,8 @@ fc.configureGlobal({ seed: 20_261_128 });
 /** Changed by hand for a longer search. */
 const RUNS = 40;
 
+const epoch = '11111111-1111-4111-8111-111111111111';
+
 let account: TestAccount;
 let workspaces = 0;
 beforeAll(async () => {
@@ -119,7 +121,6 @@ it.each([
 
 it('has a balance of credits less the spend that the region reported, and posts a day by its differences', async () => {
   const workspaceId = await aWorkspace();
-  const epoch = '11111111-1111-4111-8111-111111111111';
   const report = (day: string, spend: bigint, seq: number) =>
     putDayTotals(account, 'us', {
       epoch,
@@ -191,4 +192,33 @@ it('books the credits that were given before there was a ledger', async () => {
   await db.close();
   await postgres.stop();
   await rm(folder, { recursive: true });
+});
+
+it('posts a day that a region reports first while another one is posted', async () => {
+  const [known, late] = [await aWorkspace(), await aWorkspace()];
+  const report = (workspaceId: string) =>
+    putDayTotals({ ...account, balanceWatch: { queueLooks: async () => {} } as never }, 'us', {
+      epoch,
+      totals: [{ workspace_id: workspaceId, day: '2026-10-01', spend_nano_usd: 7n, requests: 1, seq: 1 }],
+    });
+  await report(known);
+  // Reports the other workspace after the first statement that writes.
+  const db = Object.create(account.db, {
+    transaction: {
+      value: (work: Parameters<typeof account.db.transaction>[0]) =>
+        account.db.transaction((tx) =>
+          work({
+            query: (statement) => tx.query(statement),
+            async execute(statement) {
+              const changed = await tx.execute(statement);
+              await report(late);
+              return changed;
+            },
+          }),
+        ),
+    },
+  });
+  const now = new Date();
+  expect(await postUsage(db, now)).toBe(1);
+  expect(await postUsage(account.db, now)).toBe(1);
 });

@@ -31,7 +31,10 @@ export async function changeKey(
   decide: (key: ApiKey, tx: Prisma.TransactionClient) => Promise<Changes>,
 ): Promise<{ key: ApiKey; generation: KeyGeneration }> {
   return db.$transaction(async (tx) => {
-    await tx.$executeRaw(sql`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR NO KEY UPDATE`);
+    // The workspace keeps its version, so that no other change is told under the same generation.
+    await tx.$executeRaw(sql`
+      SELECT 1 FROM api_key JOIN workspace USING (workspace_id) WHERE key_id = ${keyId}
+      FOR NO KEY UPDATE OF api_key FOR SHARE OF workspace`);
     const found = await tx.apiKey.findUnique({
       where: { keyId, ...(by !== 'operator' && { workspaceId: by.workspaceId }) },
       include: { workspace: true },
