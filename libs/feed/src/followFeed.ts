@@ -139,13 +139,17 @@ export async function applyAll(
     const isApplied = await retryConflicts(() =>
       db.transaction(async (tx) => {
         if (!(await moveCursor(tx, cursor, page))) return false;
-        for (const entry of page.entries) await applyEntry(tx, entry);
+        for (const entry of page.entries.toSorted(byWorkspace)) await applyEntry(tx, entry);
         return true;
       }),
     );
     if (!isApplied || page.entries.length < PAGE_ENTRIES) return wasDiverged;
   }
 }
+
+/** Orders rows as transactions that record calls take them, so that no two deadlock. Entries of one workspace stay in their order. */
+const byWorkspace = ({ workspace_id: a }: FeedEntry, { workspace_id: b }: FeedEntry): number =>
+  a < b ? -1 : Number(a > b);
 
 async function readCursor(db: Pick<Database, 'query'>): Promise<Cursor> {
   const [cursor] = await db.query(sql<Cursor>`SELECT epoch, seq, chain FROM feed_cursor`);

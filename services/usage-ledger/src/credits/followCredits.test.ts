@@ -3,7 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { generateSigningKey, publicKeysSchema, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { PAGE_ENTRIES, signPage } from '@turnpike/feed/feedPage';
 import { applyAll } from '@turnpike/feed/followFeed';
+import type { Queryable } from '@turnpike/postgres/database';
 import { sql } from '@turnpike/postgres/sql';
+import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { getBalances } from '../balances/getBalances.ts';
@@ -81,6 +83,32 @@ it('refuses a known credit with another amount, and all of its page', async () =
   await expect(follow([aCredit(1), aCredit(2), aCredit(1, 7)])).rejects.toThrow('another workspace or amount');
   expect(await readCredited()).toBe(0n);
   expect(await readCursor()).toEqual({ epoch: null, seq: 0 });
+});
+
+it('takes workspaces in the order in which calls are recorded, whatever the order of the feed', async () => {
+  const [first, second] = [`ws_${run}_1`, `ws_${run}_2`];
+  const give = (tx: Queryable, workspaceId: string) =>
+    applyCredit(tx, { creditId: `own_${workspaceId}`, workspaceId, amountNanoUsd: 1n, note: '' });
+  // Rows that exist are locked alone.
+  for (const workspaceId of [first, second])
+    await addCredit(ledger.db, { creditId: `old_${workspaceId}`, workspaceId, amountNanoUsd: 1n, note: '' });
+  const following = await ledger.db.transaction(async (tx) => {
+    await tx.query(sql`SELECT set_config('idle_in_transaction_session_timeout', '0', true)`);
+    await give(tx, first);
+    // In a list, so that the transaction does not wait for the page.
+    const applied = [follow([second, first].map((id, nth) => ({ ...aCredit(nth + 1), workspace_id: id })))];
+    await until('a page that waits for the first workspace', async () => {
+      const waiting = await ledger.db.query(sql`
+        SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      return waiting.length > 0;
+    });
+    // Fails soon where the page has the second workspace already.
+    await tx.query(sql`SELECT set_config('lock_timeout', '500', true)`);
+    await give(tx, second);
+    return applied;
+  });
+  await Promise.all(following);
+  expect((await readCursor())?.seq).toBe(2);
 });
 
 it('passes over a credit of nothing, and adds those behind it', async () => {
