@@ -173,7 +173,7 @@ function measureMedia(meter: Meter): void {
     slots: [{ backend: replica.id, used: 1 }],
     overdue: [{ lacks: 'end', jobs: 1 }],
   }));
-  metrics.observeBackends(() => [{ replica, state: 'ready' }]);
+  metrics.observeBackends(() => [{ replica, state: 'ready', isHung: false }]);
   metrics.observeCalls(() => [[replica.id, 1]]);
   metrics.observeDecoder(() => ({ slots: 1, running: 1, waiting: 1, converting: 1, refusals: 1 }));
   metrics.observeUploads(() => ({ files: 1, bytes: 1 }), 1);

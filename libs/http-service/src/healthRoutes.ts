@@ -34,6 +34,7 @@ export interface Warning {
  * - `engine_silent`: an engine that takes calls did not answer its last check.
  * - `model_without_backend`: no media backend takes work for a model.
  * - `backend_silent`: a backend that takes work did not answer its last check.
+ * - `backend_hung`: a backend that answers its checks gives nothing for its work, because it hangs or is slow.
  * - `object_store_away`: the object store gives no usable answer, or refuses writes.
  * - `postgres_away`: Postgres does not answer, and calls are served without it.
  */
@@ -44,6 +45,7 @@ type WarningKind =
   | 'engine_silent'
   | 'model_without_backend'
   | 'backend_silent'
+  | 'backend_hung'
   | 'object_store_away'
   | 'postgres_away';
 

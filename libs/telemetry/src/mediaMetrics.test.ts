@@ -76,17 +76,20 @@ it('shows backends, the decoder and uploads of this process', async () => {
   const metrics = createMediaMetrics(telemetry.meter);
   const replica = { id: 'replica-1', model: 'small-clip', slots: 2, draining: false };
   metrics.observeBackends(() => [
-    { replica, state: 'ready' },
-    { replica: { ...replica, id: 'replica-2' }, state: 'out' },
-    { replica: { ...replica, id: 'replica-3', draining: true }, state: 'ready' },
+    { replica, state: 'ready', isHung: false },
+    { replica: { ...replica, id: 'replica-2' }, state: 'out', isHung: true },
+    { replica: { ...replica, id: 'replica-3', draining: true }, state: 'ready', isHung: false },
+    { replica: { ...replica, id: 'replica-4' }, state: 'ready', isHung: true },
   ]);
   metrics.observeCalls(() => [['replica-1', 1]]);
   metrics.observeDecoder(() => ({ slots: 1, running: 1, waiting: 2, converting: 3, refusals: 4 }));
   metrics.observeUploads(() => ({ files: 5, bytes: 600 }), 1_000);
 
   const samples = await readMetrics(telemetry);
-  const states = [1, 2, 3].map((n) => samples.get(`turnpike_backend_state{backend="replica-${n}",model="small-clip"}`));
-  expect(states).toEqual([0, 2, 0]);
+  const states = [1, 2, 3, 4].map((n) =>
+    samples.get(`turnpike_backend_state{backend="replica-${n}",model="small-clip"}`),
+  );
+  expect(states).toEqual([0, 2, 0, 3]);
   const slots = [1, 2, 3].map((n) => samples.get(`turnpike_backend_slots{backend="replica-${n}",model="small-clip"}`));
   expect(slots).toEqual([2, 0, 0]);
   expect(samples.get('turnpike_backend_calls{backend="replica-1"}')).toBe(1);

@@ -28,6 +28,8 @@ export interface JobsNow {
 export interface BackendNow {
   readonly replica: { readonly id: string; readonly model: string; readonly slots: number; readonly draining: boolean };
   readonly state: 'ready' | 'starting' | 'out';
+  /** Whether it gives nothing for its work, although it answers its checks. */
+  readonly isHung: boolean;
 }
 
 /** Decoding and conversion in this process. */
@@ -68,7 +70,7 @@ export interface MediaMetrics {
   observeUploads(read: () => { files: number; bytes: number }, limitBytes: number): void;
 }
 
-const STATE_VALUES = { ready: 0, starting: 1, out: 2 };
+const STATE_VALUES = { ready: 0, starting: 1, out: 2, hung: 3 };
 
 const WAIT_SECONDS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 7_200];
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200];
@@ -151,11 +153,11 @@ export function createMediaMetrics(meter: Meter): MediaMetrics {
     observeBackends(read) {
       gauge(
         'turnpike_backend_state',
-        'Whether a media backend takes work: 0 it does, 1 it has not answered yet, 2 it is out.',
+        'Whether a media backend takes work: 0 it does, 1 it has not answered yet, 2 it is out, 3 it hangs.',
         () =>
-          read().map(({ replica: { id, model }, state }) => ({
+          read().map(({ replica: { id, model }, state, isHung }) => ({
             labels: { backend: id, model },
-            value: STATE_VALUES[state],
+            value: STATE_VALUES[state === 'ready' && isHung ? 'hung' : state],
           })),
       );
       gauge(

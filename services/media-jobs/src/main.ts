@@ -114,10 +114,7 @@ startService({
     const jobs = await openJobs({
       db,
       store,
-      backends: {
-        list: () => backends.list().map(({ replica, state }) => ({ replica, isUp: state === 'ready' })),
-        dialectOf: backends.dialectOf,
-      },
+      backends: { list: backends.listForJobs, dialectOf: backends.dialectOf },
       media,
       folder,
       money,

@@ -1,13 +1,16 @@
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { hastenPauses } from '@turnpike/lifecycle/test/hastenPauses';
 import { MODEL } from '@turnpike/media-simulator/test/support/testReplica';
 import { until } from '@turnpike/test-support/until';
 import type { TestBackend } from '../../test/support/openBackends.ts';
-import type { ImageRequest } from '../terms/mediaRequest.ts';
+import type { ImageRequest, SpeechRequest, TranscriptRequest, VideoRequest } from '../terms/mediaRequest.ts';
+import { HEAR_HUNG_AFTER_MS, HUNG_AFTER_MS, SUBMIT_HUNG_AFTER_MS } from './limits.ts';
 
 hastenPauses(10);
 const { aBackendsFile, openBackend, silentLog } = await import('../../test/support/openBackends.ts');
 const { createBackends } = await import('./createBackends.ts');
+const { listBackendWarnings } = await import('./listBackendWarnings.ts');
 
 /** Never fires: the time limit of a test is Jest's, and the file as a whole has none. */
 const { signal } = new AbortController();
@@ -23,6 +26,37 @@ const anImage: ImageRequest = {
   isStream: false,
 };
 
+const aSpeechRequest: SpeechRequest = {
+  operation: 'audio.speech',
+  model: MODEL,
+  input: 'a fox',
+  voice: 'a voice',
+  responseFormat: 'wav',
+  characters: 5,
+  speed: 1,
+  streamFormat: 'audio',
+  isAsync: false,
+};
+const aVideoRequest: VideoRequest = {
+  operation: 'videos',
+  model: MODEL,
+  prompt: 'a fox',
+  seconds: 1,
+  size: { width: 16, height: 16 },
+};
+/** Any file, because no replica of these tests decodes it. */
+const file = { path: fileURLToPath(import.meta.url), bytes: 1, sha256: '', discard: async () => {} };
+const aTranscriptRequest: TranscriptRequest = {
+  operation: 'audio.transcriptions',
+  model: MODEL,
+  file,
+  responseFormat: 'json',
+  granularities: [],
+  isStream: false,
+  isAsync: false,
+};
+const aRecording = { path: file.path, type: 'audio/flac', seconds: 1 };
+
 describe('a replica', () => {
   let backend: TestBackend;
   afterEach(() => backend.close());
@@ -35,7 +69,8 @@ describe('a replica', () => {
     backend = await openBackend('sglang');
     expect(backend.replica.slots).toBe(1);
     expect(backend.backends.find('replica-1')).toEqual(backend.replica);
-    expect(backend.backends.list()).toEqual([{ replica: backend.replica, state: 'ready', hasMissedCheck: false }]);
+    const inUse = { replica: backend.replica, state: 'ready', hasMissedCheck: false, isHung: false };
+    expect(backend.backends.list()).toEqual([inUse]);
     expect([MODEL, 'another'].map((model) => backend.backends.isConfigured(model))).toEqual([true, false]);
     expect(backend.backends.replicasFor('another')).toEqual([]);
   });
@@ -139,6 +174,59 @@ describe('a replica', () => {
     });
     await until('a check that it answers', () => !hasMissed());
     expect(isIn()).toBe(true);
+  });
+
+  type Route = NonNullable<NonNullable<Parameters<TestBackend['simulator']['addFaults']>[0]['match']>['route']>;
+  it.each<[string, Parameters<typeof openBackend>[0], Route, number, (signal: AbortSignal) => Promise<unknown>]>([
+    [
+      'images',
+      'sglang',
+      'POST /v1/images/generations',
+      HUNG_AFTER_MS,
+      (stop) => backend.dialect.image(backend.replica, anImage, stop),
+    ],
+    [
+      'speech',
+      'kokoro',
+      'POST /v1/audio/speech',
+      HUNG_AFTER_MS,
+      (stop) => backend.dialect.speech(backend.replica, aSpeechRequest, stop),
+    ],
+    [
+      'transcripts',
+      'vllm-asr',
+      'POST /v1/audio/transcriptions',
+      HEAR_HUNG_AFTER_MS,
+      (stop) => backend.dialect.transcribe(backend.replica, aTranscriptRequest, aRecording, stop),
+    ],
+    [
+      'new videos',
+      'sglang',
+      'POST /v1/videos',
+      SUBMIT_HUNG_AFTER_MS,
+      (stop) => backend.dialect.createVideo(backend.replica, aVideoRequest, { signal: stop }),
+    ],
+  ])('that gives no %s hangs until it is started again', async (_case, personality, route, hungAfterMs, work) => {
+    let passedMs = 0;
+    backend = await openBackend(personality, {}, () => performance.now() + passedMs);
+    await backend.simulator.addFaults({ fault: 'never_answers', match: { route } });
+    const left = new AbortController();
+    const working = work(left.signal);
+    const hung = () =>
+      listBackendWarnings(backend.backends).flatMap(({ kind, subject }) => (kind === 'backend_hung' ? [subject] : []));
+    expect(hung()).toEqual([]);
+    passedMs += hungAfterMs;
+    expect(hung()).toEqual(['replica-1']);
+    left.abort(new Error('left'));
+    await expect(working).rejects.toThrow('left');
+    // The only replica of its model keeps its work.
+    expect(isIn()).toBe(true);
+    expect(hung()).toEqual(['replica-1']);
+    await backend.simulator.admin('port', { port: 'closed' });
+    await until('its end', () => !isIn());
+    await backend.simulator.admin('port', { port: 'open' });
+    await until('its return', isIn);
+    expect(hung()).toEqual([]);
   });
 });
 

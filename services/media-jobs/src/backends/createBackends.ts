@@ -5,7 +5,15 @@ import { BackendFault, type Dialect, type EngineName, type Replica } from '../te
 import { type Answer, askBackend, type Question } from './exchange/askBackend.ts';
 import { readText } from './exchange/readText.ts';
 import { type ReplicaState, type ReplicaWatch, watchReplica } from './health/watchReplica.ts';
-import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_CONNECTIONS, MAX_ERROR_BYTES } from './limits.ts';
+import {
+  CONNECT_TIMEOUT_MS,
+  HEAR_HUNG_AFTER_MS,
+  HUNG_AFTER_MS,
+  IDLE_CONNECTION_MS,
+  MAX_CONNECTIONS,
+  MAX_ERROR_BYTES,
+  SUBMIT_HUNG_AFTER_MS,
+} from './limits.ts';
 import { replicaEntriesSchema } from './replicaEntries.ts';
 import { readEngineError } from './verdict/readEngineError.ts';
 import { toBackendFault } from './verdict/toBackendFault.ts';
@@ -14,12 +22,17 @@ import type { Refusal, Wire } from './wires/wire.ts';
 
 /** This process' current view of the region's media backends. */
 export interface Backends {
-  /** Returns the replicas of a model that take new work: listed, not draining, and in. */
+  /** Returns the replicas of a model that take new work: listed, not draining, in, and not passed over. */
   replicasFor(model: string): Replica[];
   /** Returns whether the file lists a replica for a model, in any state. */
   isConfigured(model: string): boolean;
   /** Returns all replicas of the file. */
-  list(): { replica: Replica; state: ReplicaState; hasMissedCheck: boolean }[];
+  list(): { replica: Replica; state: ReplicaState; hasMissedCheck: boolean; isHung: boolean }[];
+  /**
+   * Returns all replicas of the file with the slots that new jobs may use. A replica that is passed over because it hangs
+   * looks as if it drained.
+   */
+  listForJobs(): { replica: Replica; isUp: boolean }[];
   /** Returns a replica by its id; undefined if the file does not list it. */
   find(id: string): Replica | undefined;
   /** Why the backends file cannot be used. Undefined while it is in use. */
@@ -35,6 +48,8 @@ export interface BackendsOptions {
   file: string;
   metrics: { alerted(kind: 'backend_misconfigured'): void };
   log: Logger;
+  /** Clock of the watchdogs, `performance.now` by default. */
+  nowMs?: () => number;
 }
 
 const WIRES: Record<EngineName, (wire: Wire) => Dialect> = {
@@ -50,7 +65,7 @@ const WIRES: Record<EngineName, (wire: Wire) => Dialect> = {
 const keyOf = ({ id, url, engine, model }: Replica): string => [id, url, engine, model].join(' ');
 
 /** Follows the backends file and watches each replica in it. Throws a one-line error if the file cannot be used. */
-export function createBackends({ file, metrics, log }: BackendsOptions): Backends {
+export function createBackends({ file, metrics, log, nowMs = () => performance.now() }: BackendsOptions): Backends {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
     pipelining: 1,
@@ -82,6 +97,7 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
       const watch = watchReplica(replica, {
         ask: (question) => ask(replica, question),
         onMisconfigured: () => metrics.alerted('backend_misconfigured'),
+        nowMs,
         log,
       });
       watches.set(keyOf(replica), watch);
@@ -110,22 +126,69 @@ export function createBackends({ file, metrics, log }: BackendsOptions): Backend
     return fault;
   }
 
+  /** Runs work of a replica under its watchdog. */
+  const watched =
+    <Rest extends unknown[], Output>(
+      work: (replica: Replica, ...rest: Rest) => Promise<Output>,
+      hungAfterMs: number,
+    ): typeof work =>
+    async (replica, ...rest) => {
+      const watchdog = watchOf(replica)?.work;
+      watchdog?.begin(hungAfterMs);
+      let hasOutput = false;
+      try {
+        const output = await work(replica, ...rest);
+        hasOutput = true;
+        return output;
+      } finally {
+        watchdog?.end({ hasOutput });
+        if (watchdog?.isHung)
+          log.warn({ backend: replica.id }, 'media backend gives nothing for its work: it hangs or is slow');
+      }
+    };
+
+  const watchDialect = (dialect: Dialect): Dialect => ({
+    ...dialect,
+    ...(dialect.image && { image: watched(dialect.image, HUNG_AFTER_MS) }),
+    ...(dialect.speech && { speech: watched(dialect.speech, HUNG_AFTER_MS) }),
+    ...(dialect.transcribe && { transcribe: watched(dialect.transcribe, HEAR_HUNG_AFTER_MS) }),
+    ...(dialect.createVideo && { createVideo: watched(dialect.createVideo, SUBMIT_HUNG_AFTER_MS) }),
+  });
+
+  const isHung = (replica: Replica): boolean => watchOf(replica)?.work.isHung ?? false;
+  const isIn = (replica: Replica): boolean => !replica.draining && stateOf(replica) === 'ready';
+
+  /**
+   * Returns the slots of a replica for new work. A replica that hangs has none for a pause, and then one, while another
+   * replica of its model works. The last one keeps its slots.
+   */
+  function slotsOf(replica: Replica): number {
+    if (!isIn(replica)) return 0;
+    const hasOther = () =>
+      backendsFile.entries().some((other) => other.model === replica.model && isIn(other) && !isHung(other));
+    if (!isHung(replica) || !hasOther()) return replica.slots;
+    return watchOf(replica)?.work.isDue ? 1 : 0;
+  }
+
   const wire: Wire = { ask, refusalOf, servedNameOf: (replica) => watchOf(replica)?.servedName ?? replica.model };
-  const dialects = new Map(Object.entries(WIRES).map(([engine, open]) => [engine, open(wire)]));
+  const dialects = new Map(Object.entries(WIRES).map(([engine, open]) => [engine, watchDialect(open(wire))]));
   reconcile();
 
   return {
-    replicasFor: (model) =>
-      backendsFile
-        .entries()
-        .filter((replica) => replica.model === model && !replica.draining && stateOf(replica) === 'ready'),
+    replicasFor: (model) => backendsFile.entries().filter((replica) => replica.model === model && slotsOf(replica) > 0),
     isConfigured: (model) => backendsFile.entries().some((replica) => replica.model === model),
     list: () =>
       backendsFile.entries().map((replica) => ({
         replica,
         state: stateOf(replica),
         hasMissedCheck: watchOf(replica)?.hasMissedCheck ?? false,
+        isHung: isHung(replica),
       })),
+    listForJobs: () =>
+      backendsFile.entries().map((replica) => {
+        const slots = slotsOf(replica);
+        return { replica: { ...replica, slots, draining: slots === 0 }, isUp: stateOf(replica) === 'ready' };
+      }),
     find: (id) => backendsFile.entries().find((replica) => replica.id === id),
     fileFault: backendsFile.fault,
     dialectOf: ({ engine }) => dialects.get(engine) ?? {},

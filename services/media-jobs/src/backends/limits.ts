@@ -68,3 +68,16 @@ export const FIRST_PAUSE_MS = 1_000;
 export const LONGEST_PAUSE_MS = 60_000;
 /** Time in after which it begins with the shortest pause again. */
 export const TRUSTED_AFTER_MS = 60_000;
+
+/* Replicas that hang. */
+
+/** Time with work and without an output after which a replica hangs, below the 95 s that a client waits for its images. */
+export const HUNG_AFTER_MS = 60_000;
+/** The same for transcripts, because a long recording takes minutes. */
+export const HEAR_HUNG_AFTER_MS = 300_000;
+/** The same for the answer to a new job of a video, which comes at once. */
+export const SUBMIT_HUNG_AFTER_MS = 10_000;
+/** Pause until a replica that hangs is tried again, twice as long each time … */
+export const FIRST_REST_MS = 60_000;
+/** … up to this, because each try may cost a client its job. */
+export const LONGEST_REST_MS = 900_000;

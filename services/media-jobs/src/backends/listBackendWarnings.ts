@@ -3,7 +3,7 @@ import type { Backends } from './createBackends.ts';
 
 /**
  * Lists problems for the operator: a refused backends file, and models without a backend that takes work. A backend is
- * listed from its first missed check until it is left out.
+ * listed from its first missed check until it is left out, and while it hangs.
  */
 export function listBackendWarnings(backends: Pick<Backends, 'list' | 'fileFault'>): Warning[] {
   const file = backends.fileFault();
@@ -36,6 +36,13 @@ export function listBackendWarnings(backends: Pick<Backends, 'list' | 'fileFault
         kind: 'backend_silent' as const,
         subject: id,
         text: `media backend ${id} did not answer its last check`,
+      })),
+    ...listed
+      .filter(({ state, isHung }) => isHung && state === 'ready')
+      .map(({ replica: { id } }) => ({
+        kind: 'backend_hung' as const,
+        subject: id,
+        text: `media backend ${id} answers its checks and gives nothing for its work: it hangs or is slow`,
       })),
   ];
 }

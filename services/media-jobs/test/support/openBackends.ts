@@ -44,13 +44,17 @@ export interface TestBackend {
 
 export const silentLog = createLogger({ service: 'media-jobs', level: 'silent' });
 
-export async function openBackend(personality: PersonalityName, knobs: Knobs = {}): Promise<TestBackend> {
+export async function openBackend(
+  personality: PersonalityName,
+  knobs: Knobs = {},
+  nowMs?: () => number,
+): Promise<TestBackend> {
   const simulator = await startTestReplica(personality, knobs);
   const entry = { id: 'replica-1', url: simulator.url, engine: engineOf(personality), model: MODEL };
   const file = await aBackendsFile([entry]);
   const alerts: string[] = [];
   const metrics = { alerted: (kind: string) => void alerts.push(kind) };
-  const backends = createBackends({ file: file.path, metrics, log: silentLog });
+  const backends = createBackends({ file: file.path, metrics, log: silentLog, ...(nowMs && { nowMs }) });
   const replica = await until('the replica', () => backends.replicasFor(MODEL)[0]);
   return {
     simulator,

@@ -16,6 +16,7 @@ import {
 } from '../limits.ts';
 import { readEngineError } from '../verdict/readEngineError.ts';
 import { toBackendFault } from '../verdict/toBackendFault.ts';
+import { WorkWatchdog } from './workWatchdog.ts';
 
 /**
  * The state of a replica.
@@ -38,6 +39,8 @@ export interface ReplicaWatch {
    * longer and longer.
    */
   leaveOut(reason: OutReason): void;
+  /** Whether the replica gives outputs for its work. */
+  readonly work: WorkWatchdog;
   close(): Promise<void>;
 }
 
@@ -45,13 +48,15 @@ export interface WatchOptions {
   ask: (question: Question) => Promise<Answer>;
   /** Called each time the replica goes out as `misconfigured`. */
   onMisconfigured: () => void;
+  nowMs: () => number;
   log: Logger;
 }
 
 const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })).min(1) });
 
 /** Watches a replica: reads its models regularly, and keeps its health by that and by other requests. */
-export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: WatchOptions): ReplicaWatch {
+export function watchReplica(replica: Replica, { ask, onMisconfigured, nowMs, log }: WatchOptions): ReplicaWatch {
+  const work = new WorkWatchdog(nowMs);
   let state: ReplicaState = 'starting';
   let servedName = replica.model;
   let missed = 0;
@@ -85,6 +90,7 @@ export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: Wa
     if (state === 'ready' || performance.now() < outUntilMs) return;
     state = 'ready';
     readySinceMs = performance.now();
+    work.reset();
     log.info({ backend: replica.id, serves: servedName }, 'media backend is in');
   }
 
@@ -133,6 +139,7 @@ export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: Wa
       return servedName;
     },
     leaveOut,
+    work,
     close: checking.close,
   };
 }
