@@ -399,7 +399,7 @@ describe('a clip', () => {
     await ended(id, 'completed');
   });
 
-  it('is polled although renders hang, as many as a process begins at once', async () => {
+  it('is polled although renders hang, as many as a process begins of a model, and jobs of other models begin', async () => {
     await jobs.close();
     const images = aReplica({ id: `images-${model}`, model: `images-${model}`, slots: 64 });
     const backends = someBackends(replica.replica, images);
@@ -419,6 +419,8 @@ describe('a clip', () => {
     );
     backends.of(replica.replica.id).completeAll();
     await ended(clip.id, 'completed');
+    const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
+    await ended(id, 'completed');
   });
 });
 

@@ -9,8 +9,13 @@ import { HeldJob, withLease } from './work/heldJob.ts';
 import { tendEnded } from './work/tendEnded.ts';
 import { beginOn, goOn } from './work/workOn.ts';
 
-/** Most jobs that a process begins at once, and most that it continues. Their workers mostly wait for backends and for the store. */
-const MOST_AT_WORK = 64;
+/**
+ * Most jobs of a model that a process begins at once. Renders that hang keep no job of another model from beginning. Their workers mostly
+ * wait for backends and for the store.
+ */
+const MOST_BEGUN_OF_MODEL = 64;
+/** Most jobs that a process continues at once. */
+const MOST_CONTINUED = 64;
 /** Time for which a job that one replica has turned away is left to the others. */
 const LEFT_TO_OTHERS_MS = 2_000;
 /** Most ended jobs that a process tends at once. */
@@ -53,6 +58,9 @@ export function pollJobs(
     running.add(done);
   }
 
+  const countBegun = (model: string): number =>
+    [...begun.values()].reduce((count, { row }) => count + (row.model === model ? 1 : 0), 0);
+
   async function beginQueued(): Promise<void> {
     const models = new Set(await listQueuedModels(db));
     if (models.size === 0) return;
@@ -61,7 +69,7 @@ export function pollJobs(
       if (!models.has(replica.model)) continue;
       const hasOthers = open.some((other) => other.replica.model === replica.model && other.replica !== replica);
       const leftToOthersMs = hasOthers ? LEFT_TO_OTHERS_MS : 0;
-      while (begun.size < MOST_AT_WORK) {
+      while (countBegun(replica.model) < MOST_BEGUN_OF_MODEL) {
         const row = await takeQueued(db, { replica, activePerKey, leftToOthersMs, leaseMs, runTimes });
         if (!row) break;
         start(row, begun, (held) => beginOn(held, replica, dependencies));
@@ -70,7 +78,7 @@ export function pollJobs(
   }
 
   async function goOnWithDue(): Promise<void> {
-    const limit = MOST_AT_WORK - continued.size;
+    const limit = MOST_CONTINUED - continued.size;
     if (limit <= 0) return;
     for (const row of await takeDueWork(db, { leaseMs, limit }))
       start(row, continued, (held) => goOn(held, dependencies));
