@@ -28,11 +28,7 @@ beforeAll(async () => {
   payments = await startPayments();
   account = await startAccount({ paymentProcessor: payments.settings });
   await payments.sendTo(account.url);
-  const period = monthOf(new Date(new Date().setUTCDate(0)));
-  const observations = [{ period, value: '1.0842' }];
-  await importRates(account.db, {
-    ...{ series: 'a test', sha256: 'a'.repeat(64), observations, isConfirmed: true, by: 'a test' },
-  });
+  await importRate();
   for (const [card, needed] of Object.entries(NEEDED) as [keyof typeof NEEDED, number][]) {
     const payers: Payer[] = [];
     while (payers.length < needed)
@@ -47,6 +43,15 @@ afterAll(async () => {
 beforeEach(async () => {
   await payments.order('DELETE', 'faults');
 });
+
+/** Imports the rate of this month. */
+async function importRate(): Promise<void> {
+  const period = monthOf(new Date(new Date().setUTCDate(0)));
+  const observations = [{ period, value: '1.0842' }];
+  await importRates(account.db, {
+    ...{ series: 'a test', sha256: 'a'.repeat(64), observations, isConfirmed: true, by: 'a test' },
+  });
+}
 
 interface Payer {
   browser: Browser & { userId: string };
@@ -652,6 +657,8 @@ it('switches off first where the processor is away, and removes the card when it
 it('counts a charge in the month in which the card is charged', async () => {
   const payer = aPayer();
   const now = new Date();
+  // The month may have ended since this file began. The rate of this month is also used in the next.
+  await importRate();
   const monthEnd = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1));
   await report(payer, CREDIT);
   await payments.order('POST', 'faults/api', [{ fault: 'refuse_503', match: { of: 'POST /v1/invoices' } }] as never);
