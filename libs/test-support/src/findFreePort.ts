@@ -21,7 +21,8 @@ const CLAIM_MS = 120_000;
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < PORTS_PER_WORKER; tries += 1) {
     const port = ownFirst + (next++ % PORTS_PER_WORKER);
-    if (port !== BAD_PORT && (await isFree(port)) && (await isClaimed(port))) return port;
+    // Claimed first, because a look at a port takes it for a moment.
+    if (port !== BAD_PORT && (await isClaimed(port)) && (await isFree(port))) return port;
   }
   throw new Error(`no free port from ${ownFirst} on`);
 }
