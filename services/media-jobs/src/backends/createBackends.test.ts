@@ -228,6 +228,28 @@ describe('a replica', () => {
     await until('its return', isIn);
     expect(hung()).toEqual([]);
   });
+
+  it('that refuses a request works, however long it gave nothing', async () => {
+    let passedMs = 0;
+    backend = await openBackend('kokoro', {}, () => performance.now() + passedMs);
+    const speak = (signal: AbortSignal) => backend.dialect.speech(backend.replica, aSpeechRequest, signal);
+    const hang = async (): Promise<void> => {
+      await backend.simulator.addFaults({ fault: 'never_answers', match: { route: 'POST /v1/audio/speech' } });
+      const left = new AbortController();
+      const working = speak(left.signal);
+      passedMs += HUNG_AFTER_MS * 0.9;
+      left.abort(new Error('left'));
+      await expect(working).rejects.toThrow('left');
+      await backend.simulator.clearFaults();
+    };
+    await hang();
+    // The engine has no such voice.
+    await expect(speak(signal)).rejects.toMatchObject({ kind: 'refused_request' });
+    await hang();
+    expect(backend.backends.list()).toMatchObject([{ isHung: false }]);
+    await hang();
+    expect(backend.backends.list()).toMatchObject([{ isHung: true }]);
+  });
 });
 
 describe('a backends file', () => {

@@ -1,7 +1,7 @@
 import { type FileFault, followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Agent } from 'undici';
-import { BackendFault, type Dialect, type EngineName, type Replica } from '../terms/backend.ts';
+import { BackendFault, type BackendFaultKind, type Dialect, type EngineName, type Replica } from '../terms/backend.ts';
 import { type Answer, askBackend, type Question } from './exchange/askBackend.ts';
 import { readText } from './exchange/readText.ts';
 import { type ReplicaState, type ReplicaWatch, watchReplica } from './health/watchReplica.ts';
@@ -63,6 +63,9 @@ const WIRES: Record<EngineName, (wire: Wire) => Dialect> = {
 
 /** Returns the identity of an entry over changes of its other fields. Another address is another replica. */
 const keyOf = ({ id, url, engine, model }: Replica): string => [id, url, engine, model].join(' ');
+
+/** Faults of requests. A replica that finds them works. */
+const REFUSALS: ReadonlySet<BackendFaultKind> = new Set(['refused_request', 'content_refused']);
 
 /** Follows the backends file and watches each replica in it. Throws a one-line error if the file cannot be used. */
 export function createBackends({ file, metrics, log, nowMs = () => performance.now() }: BackendsOptions): Backends {
@@ -135,13 +138,16 @@ export function createBackends({ file, metrics, log, nowMs = () => performance.n
     async (replica, ...rest) => {
       const watchdog = watchOf(replica)?.work;
       watchdog?.begin(hungAfterMs);
-      let hasOutput = false;
+      let hasAnswer = false;
       try {
         const output = await work(replica, ...rest);
-        hasOutput = true;
+        hasAnswer = true;
         return output;
+      } catch (error) {
+        hasAnswer = error instanceof BackendFault && REFUSALS.has(error.kind);
+        throw error;
       } finally {
-        watchdog?.end({ hasOutput });
+        watchdog?.end({ hasAnswer });
         if (watchdog?.isHung)
           log.warn({ backend: replica.id }, 'media backend gives nothing for its work: it hangs or is slow');
       }

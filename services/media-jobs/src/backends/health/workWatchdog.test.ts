@@ -17,7 +17,7 @@ const begin = (): void => watchdog.begin(HUNG_AFTER_MS);
 const hang = (ms: number): void => {
   begin();
   pass(ms);
-  watchdog.end({ hasOutput: false });
+  watchdog.end({ hasAnswer: false });
 };
 
 it('finds that a replica hangs while its work goes on', () => {
@@ -48,7 +48,7 @@ it('takes one output of any work for proof, also of work that was begun before i
   begin();
   begin();
   pass(HUNG_AFTER_MS);
-  watchdog.end({ hasOutput: true });
+  watchdog.end({ hasAnswer: true });
   expect(watchdog.isHung).toBe(false);
   pass(HUNG_AFTER_MS - 1);
   expect(watchdog.isHung).toBe(false);
@@ -63,7 +63,7 @@ it('lets it be tried by one job once all its work has ended and it has rested, l
   hang(HUNG_AFTER_MS);
   pass(LONGEST_REST_MS);
   expect(watchdog.isDue).toBe(false);
-  watchdog.end({ hasOutput: false });
+  watchdog.end({ hasAnswer: false });
   const rests: number[] = [];
   for (let tried = 0; tried < 6; tried += 1) {
     const sinceMs = nowMs;
@@ -71,7 +71,7 @@ it('lets it be tried by one job once all its work has ended and it has rested, l
     rests.push(nowMs - sinceMs);
     begin();
     expect(watchdog.isDue).toBe(false);
-    watchdog.end({ hasOutput: false });
+    watchdog.end({ hasAnswer: false });
   }
   // A random part of a rest, half at most, is left out.
   for (const [tried, restMs] of rests.entries()) {
@@ -80,7 +80,7 @@ it('lets it be tried by one job once all its work has ended and it has rested, l
     expect(restMs).toBeLessThanOrEqual(mostMs + 1_000);
   }
   begin();
-  watchdog.end({ hasOutput: true });
+  watchdog.end({ hasAnswer: true });
   hang(HUNG_AFTER_MS);
   pass(FIRST_REST_MS);
   expect(watchdog.isDue).toBe(true);

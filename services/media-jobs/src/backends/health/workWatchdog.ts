@@ -3,8 +3,8 @@ import { FIRST_REST_MS, LONGEST_REST_MS } from '../limits.ts';
 
 /**
  * Detects a replica that hangs while it answers its checks: it had work for some time and gave no output. Only time with
- * work of this process counts, so neither an idle replica nor a client that leaves early is a sign. One output is proof
- * that the replica works.
+ * work of this process counts, so neither an idle replica nor a client that leaves early is a sign. One output, or
+ * one refusal of a request, is proof that the replica works.
  */
 export class WorkWatchdog {
   readonly #nowMs: () => number;
@@ -39,10 +39,10 @@ export class WorkWatchdog {
   }
 
   /** Notes that work has ended. */
-  end({ hasOutput }: { hasOutput: boolean }): void {
+  end({ hasAnswer }: { hasAnswer: boolean }): void {
     this.#count();
     this.#working -= 1;
-    if (hasOutput) this.reset();
+    if (hasAnswer) this.reset();
     else if (this.#working === 0 && this.isHung) {
       this.#restsUntilMs =
         this.#nowMs() + backoffMs(this.#rests, { firstMs: FIRST_REST_MS, longestMs: LONGEST_REST_MS });
