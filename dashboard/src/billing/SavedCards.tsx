@@ -18,15 +18,13 @@ export type Card = z.output<typeof routes.listCards.answer>['cards'][number];
 export const nameOf = (card: Card): string =>
   `${toCardName(card)} (${card.expires.slice(5)}/${card.expires.slice(2, 4)})`;
 
-/** Lists the saved cards of the organization, each once. */
+/** Lists the saved cards of the organization. */
 export function useCards() {
   const { organizationId } = useWorkspace();
   return useQuery({
     queryKey: ['cards', organizationId],
     queryFn: () => callRoute(routes.listCards, { params: { organization_id: organizationId } }),
-    // Each payment saves its card anew. The newest comes first.
-    select: ({ cards }) =>
-      cards.filter((card, index) => cards.findIndex((other) => nameOf(other) === nameOf(card)) === index),
+    select: ({ cards }) => cards,
   });
 }
 

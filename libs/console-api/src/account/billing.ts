@@ -296,7 +296,7 @@ export const billingRoutes = defineRoutes({
     method: 'GET',
     path: '/account/organizations/:organization_id/cards',
     promise:
-      'Lists the cards that the payment processor keeps for the organization, the newest first. A payment saves its card.',
+      'Lists the cards that the payment processor keeps for the organization, each once, the last saved first. A payment saves its card.',
     params: z.object(inOrganization),
     answer: z.object({ cards: z.array(cardSchema) }),
     faults: PAYMENTS_AWAY,

@@ -8,7 +8,7 @@ import { isOnHold, lockOrganization } from '../organizations/workspaces.ts';
 import type { BalanceWatch } from './balanceWatch.ts';
 import { CURRENCY_OF } from './currencies.ts';
 import { switchOff } from './failedTopUps.ts';
-import { listCards } from './savedCards.ts';
+import { findCard } from './savedCards.ts';
 import { findStanding } from './standing.ts';
 import { type BillingDependencies, checkAmount, getRegion, getTopUp, type OfWorkspace } from './topUps.ts';
 
@@ -93,7 +93,7 @@ export async function setAutomaticTopUp(
   const { netCents, dayLimitCents, monthLimitCents, thresholdNanoUsd, confirmedText } = terms;
   checkAmount(currency, netCents);
   if (dayLimitCents < netCents || monthLimitCents < netCents) throw new ApiError({ kind: 'limit_too_low' });
-  const card = (await listCards({ db, payments }, organizationId)).find(({ card_id: id }) => id === terms.cardId);
+  const card = await findCard({ db, payments }, organizationId, terms.cardId);
   if (!card) throw new ApiError({ kind: 'unknown_card' });
   if (confirmedText !== toMandateText({ currency, netCents, thresholdNanoUsd, dayLimitCents, monthLimitCents, card }))
     throw new ApiError({ kind: 'confirmation_differs' });

@@ -9,25 +9,43 @@ import type { BillingDependencies } from './topUps.ts';
 
 type Dependencies = Pick<BillingDependencies, 'db' | 'payments'>;
 
-/** Cards of one organization that are shown. */
-const MOST_CARDS = 20;
+/** Most that are read of one organization. Each payment saves its card anew. */
+const MOST_SAVED = 500;
+/** Requests to the processor, which refuses many at once. */
+const REMOVED_AT_ONCE = 10;
 
-/** Lists the saved cards of an organization. Throws `payments_away`. */
+/** Lists the saved cards of an organization, each once, the last saved first. Throws `payments_away`. */
 export async function listCards(dependencies: Dependencies, organizationId: string) {
   const methods = await listMethods(dependencies, organizationId);
-  return methods.map(({ id, card }) => ({
-    ...{ card_id: id, brand: card.brand, last4: card.last4 },
-    expires: `${card.exp_year}-${String(card.exp_month).padStart(2, '0')}`,
-  }));
+  return methods
+    .filter((method, index) => methods.findIndex((other) => isSameCard(other, method)) === index)
+    .map(toBody);
 }
+
+/** Finds a saved card by any id under which a payment has saved it. Throws `payments_away`. */
+export async function findCard(dependencies: Dependencies, organizationId: string, cardId: string) {
+  const method = (await listMethods(dependencies, organizationId)).find(({ id }) => id === cardId);
+  return method && toBody(method);
+}
+
+type Method = Awaited<ReturnType<typeof listMethods>>[number];
+
+const toBody = ({ id, card }: Method) => ({
+  ...{ card_id: id, brand: card.brand, last4: card.last4 },
+  expires: `${card.exp_year}-${String(card.exp_month).padStart(2, '0')}`,
+});
+
+const isSameCard = (one: Method, other: Method): boolean =>
+  one.id === other.id || (one.card.fingerprint != null && one.card.fingerprint === other.card.fingerprint);
 
 async function listMethods({ db, payments }: Dependencies, organizationId: string) {
   const customer = await findCustomer(db, organizationId);
   if (!payments || customer === undefined) return [];
-  const { data } = await payments.stripe.customers
-    .listPaymentMethods(customer, { type: 'card', limit: MOST_CARDS })
+  const methods = await payments.stripe.customers
+    .listPaymentMethods(customer, { type: 'card', limit: 100 })
+    .autoPagingToArray({ limit: MOST_SAVED })
     .catch(throwPaymentsAway);
-  return data.flatMap(({ id, card }) => (card ? [{ id, card }] : []));
+  return methods.flatMap(({ id, card }) => (card ? [{ id, card }] : []));
 }
 
 /**
@@ -42,9 +60,8 @@ export async function removeCard(
   const methods = await listMethods({ db, payments }, organizationId);
   const wanted = methods.find(({ id }) => id === cardId);
   if (!payments || !wanted) throw new ApiError({ kind: 'unknown_card' });
-  const { brand, last4, fingerprint } = wanted.card;
-  const isSame = (card: { fingerprint?: string | null }) => fingerprint !== null && card.fingerprint === fingerprint;
-  const ids = methods.filter(({ id, card }) => id === cardId || isSame(card)).map(({ id }) => id);
+  const { brand, last4 } = wanted.card;
+  const ids = methods.filter((method) => isSameCard(method, wanted)).map(({ id }) => id);
   await db.$transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     const charging = await tx.$queryRaw<{ workspaceId: string }[]>(sql`
@@ -56,5 +73,10 @@ export async function removeCard(
     for (const { workspaceId } of charging) await switchOff(tx, { ...by, workspaceId, offReason: 'card_gone' }, origin);
     await writeAudit(tx, origin, { ...by, action: 'card.removed', target: cardId, before: { brand, last4 } });
   });
-  for (const id of ids) await payments.stripe.paymentMethods.detach(id).catch(throwPaymentsAway);
+  for (let at = 0; at < ids.length; at += REMOVED_AT_ONCE)
+    await Promise.all(
+      ids
+        .slice(at, at + REMOVED_AT_ONCE)
+        .map((id) => payments.stripe.paymentMethods.detach(id).catch(throwPaymentsAway)),
+    );
 }
