@@ -19,8 +19,11 @@ const MOST = PART * 1.25 ** 2;
 const CHATS = 48;
 const CHATS_AT_ONCE = 4;
 const LOOK_EVERY_MS = 100;
-/** Share of looks at which calls may wait on every engine. A busy machine has 0 to 11 %; it was 21 % before the bound. */
-const MOST_FULL = 0.15;
+/**
+ * Longest time, as a share of all looks, for which calls may wait on every engine. Without the bound it is 19 to 23 %, in one piece. On a busy
+ * machine all pieces together came to 15 % in one run.
+ */
+const MOST_FULL = 0.17;
 /** Tokens that the caches of a model's two engines hold together. */
 const CACHE_TOKENS = 2 * 262_144;
 const SLOW = { tokens: 8_000, betweenMs: 250 };
@@ -157,12 +160,16 @@ describe('streams', () => {
       120_000,
     );
     // Chats of another key wait where calls wait on every engine that the streams are on.
-    const looks: boolean[] = [];
+    let looks = 0;
+    let inARow = 0;
+    let longest = 0;
     let isOver = false;
     const look = async (): Promise<void> => {
       while (!isOver) {
         const busy = (await readEngines()).filter(({ running }) => running > 0);
-        looks.push(busy.length > 1 && busy.every(({ waiting }) => waiting > 0));
+        looks += 1;
+        inARow = busy.length > 1 && busy.every(({ waiting }) => waiting > 0) ? inARow + 1 : 0;
+        longest = Math.max(longest, inARow);
         await pause(LOOK_EVERY_MS);
       }
     };
@@ -172,6 +179,6 @@ describe('streams', () => {
     });
     await looking;
     expect(refused).toEqual([]);
-    expect(looks.filter((isFull) => isFull).length).toBeLessThanOrEqual(looks.length * MOST_FULL);
+    expect(longest).toBeLessThanOrEqual(looks * MOST_FULL);
   });
 });
