@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { migrate } from '../src/migrate.ts';
 import { compareSchema } from './compareSchema.ts';
-import { findRacyInserts } from './findRacyInserts.ts';
-import { findStrongLocks } from './findStrongLocks.ts';
+import { findRacyInserts, listUniqueIndexes } from './findRacyInserts.ts';
+import { findStrongLocks, listReferencedTables } from './findStrongLocks.ts';
 
 const SERVICES = new URL('../../../services/', import.meta.url);
 
@@ -28,10 +28,12 @@ async function main(): Promise<boolean> {
       const schema = new URL('prisma/schema.prisma', folder);
       const difference = existsSync(schema) && (await compareSchema(databaseUrl, readFileSync(schema, 'utf8')));
       if (difference) fail(`services/${name}: from sql/ to prisma/schema.prisma:\n${difference}`);
+      const indexes = await listUniqueIndexes(databaseUrl);
+      const referenced = await listReferencedTables(databaseUrl);
       for (const path of globSync('{src/**/*.ts,sql/functions/*.sql}', { cwd: fileURLToPath(folder) })) {
         const source = readFileSync(new URL(path, folder), 'utf8');
-        for (const find of [findRacyInserts, findStrongLocks])
-          for (const found of await find(databaseUrl, source)) fail(`services/${name}/${path}: ${found}`);
+        for (const found of [...findRacyInserts(indexes, source), ...findStrongLocks(referenced, source)])
+          fail(`services/${name}/${path}: ${found}`);
       }
     }
     return isOk;

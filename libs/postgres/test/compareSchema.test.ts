@@ -1,25 +1,19 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
-import { Database } from '../src/database.ts';
 import { sql } from '../src/sql.ts';
 import { compareSchema } from './compareSchema.ts';
+import { makeTables } from './makeTables.ts';
 
-let postgres: TestDatabases;
-let databaseUrl: string;
+let tables: Awaited<ReturnType<typeof makeTables>>;
 beforeAll(async () => {
-  postgres = await openPostgres();
-  databaseUrl = await postgres.createDatabase();
-  // A busy machine may take its time to connect.
-  const timeouts = { statementTimeoutMs: 30_000, waitTimeoutMs: 30_000 };
-  const db = new Database({ service: 'test', databaseUrl, poolSize: 1, ...timeouts });
-  await db.execute(sql`
+  tables = await makeTables(
+    sql`
     CREATE TABLE thing (
-      id TEXT PRIMARY KEY, size INT NOT NULL CHECK (size > 0), made_at TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp())`);
-  await db.execute(sql`CREATE INDEX thing_by_size ON thing (size)`);
-  await db.execute(sql`CREATE TABLE without_model (id INT PRIMARY KEY)`);
-  await db.close();
+      id TEXT PRIMARY KEY, size INT NOT NULL CHECK (size > 0), made_at TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp())`,
+    sql`CREATE INDEX thing_by_size ON thing (size)`,
+    sql`CREATE TABLE without_model (id INT PRIMARY KEY)`,
+  );
 });
-afterAll(() => postgres.stop());
+afterAll(() => tables.stop());
 
 const RIGHT = `datasource db {
   provider = "postgresql"
@@ -34,7 +28,7 @@ model Thing {
 }`;
 
 it('finds no difference where the schema agrees with the tables', async () => {
-  expect(await compareSchema(databaseUrl, RIGHT)).toBeUndefined();
+  expect(await compareSchema(tables.databaseUrl, RIGHT)).toBeUndefined();
 });
 
 it.each([
@@ -53,5 +47,5 @@ it.each([
 ])('finds %s', async (_what, right, wrong, difference) => {
   const schema = RIGHT.replace(right, wrong);
   expect(schema).not.toBe(RIGHT);
-  expect(await compareSchema(databaseUrl, schema)).toContain(difference);
+  expect(await compareSchema(tables.databaseUrl, schema)).toContain(difference);
 });

@@ -8,8 +8,7 @@ const INSERT =
  * Finds statements that name one unique index in `ON CONFLICT` and write the columns of another one. Postgres takes care of the named
  * index alone. So of two such statements with the same row at once, one may fail with a unique violation.
  */
-export async function findRacyInserts(databaseUrl: string, source: string): Promise<string[]> {
-  const indexes = await listUniqueIndexes(databaseUrl);
+export function findRacyInserts(indexes: readonly UniqueIndex[], source: string): string[] {
   return [...source.matchAll(INSERT)].flatMap(({ groups }) => {
     const { table, columns = '', target = '' } = groups ?? {};
     const written = new Set(splitNames(columns));
@@ -29,7 +28,8 @@ interface UniqueIndex {
   columns: string[];
 }
 
-async function listUniqueIndexes(databaseUrl: string): Promise<UniqueIndex[]> {
+/** Lists the unique indexes of a database, also those of primary keys. */
+export async function listUniqueIndexes(databaseUrl: string): Promise<UniqueIndex[]> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   const { rows } = await client.query<UniqueIndex>(`

@@ -8,15 +8,15 @@ const LOCK = /FROM\s+(?<table>\w+)(?:(?!\bFROM\b)[^`;])*?\bFOR UPDATE\b/g;
  * inserted a referencing row, and such an insert waits for the lock. So two transactions that do both may deadlock. `FOR NO KEY UPDATE`
  * waits for neither.
  */
-export async function findStrongLocks(databaseUrl: string, source: string): Promise<string[]> {
-  const referenced = await listReferencedTables(databaseUrl);
+export function findStrongLocks(referenced: ReadonlySet<string>, source: string): string[] {
   return [...source.matchAll(LOCK)]
     .map(({ groups }) => groups?.table ?? '')
     .filter((table) => referenced.has(table))
     .map((table) => `${table} FOR UPDATE: foreign keys reference the table, so lock its rows FOR NO KEY UPDATE`);
 }
 
-async function listReferencedTables(databaseUrl: string): Promise<Set<string>> {
+/** Lists the tables that foreign keys reference. */
+export async function listReferencedTables(databaseUrl: string): Promise<Set<string>> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   const { rows } = await client.query<{ table: string }>(`
